@@ -2,6 +2,7 @@
 
 import sys
 from functools import cache
+from itertools import repeat
 from typing import Any, ForwardRef, get_args, get_origin
 
 
@@ -18,9 +19,13 @@ def promised_by(command: type) -> tuple[Any, Any]:
 def check_reply(command: object, response: object) -> None:
     """Compare a response with what its command promises; of many, each."""
     _, promised = promised_by(type(command))
-    if get_origin(promised) is tuple:
-        assert isinstance(response, tuple), f"{response} answers {command}"
-        promised, *_ = get_args(promised)
-        assert all(isinstance(each, promised) for each in response), f"{response} answers {command}"
-    else:
-        assert isinstance(response, promised), f"{response} answers {command}"
+    assert _is(response, promised), f"{response} answers {command}"
+
+
+def _is(value: object, promised: Any) -> bool:
+    if get_origin(promised) is not tuple:
+        return isinstance(value, promised)
+    kinds = get_args(promised)
+    if not isinstance(value, tuple):
+        return False
+    return all(map(_is, value, repeat(kinds[0]) if kinds[-1] is ... else kinds))

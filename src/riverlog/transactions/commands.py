@@ -134,32 +134,20 @@ class BatchesReply:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeTransactions(Command[StateFact, "DescribeTransactionsReply"]):
-    """Describe transactional ids."""
+class DescribeTransactions(Command[StateFact, tuple[Transaction | None, ...]]):
+    """Describe transactional ids, one after the other; None where there is no such id."""
 
     transactional_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeTransactionsReply:
-    """One for each id that was asked for; None where there is no such id."""
-
-    transactions: tuple[Transaction | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ListTransactions(Command[StateFact, "ListTransactionsReply"]):
+class ListTransactions(Command[StateFact, tuple[tuple[str, Transaction], ...]]):
     """Name the transactional ids; empty filters let everything pass."""
 
     states: frozenset[TransactionState] = frozenset()
     producer_ids: frozenset[ProducerId] = frozenset()
     started_before_ms: int = NO_TIMESTAMP
     """Only those that began their transaction, or were idle, before; -1 lets everything pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListTransactionsReply:
-    transactions: tuple[tuple[str, Transaction], ...]
 
 
 @dataclass(frozen=True, slots=True)

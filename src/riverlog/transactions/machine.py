@@ -19,14 +19,12 @@ from riverlog.transactions.commands import (
     ClientCommand,
     DescribeBatches,
     DescribeTransactions,
-    DescribeTransactionsReply,
     Effect,
     EndBatch,
     EndTransaction,
     InitProducer,
     JoinBatch,
     ListTransactions,
-    ListTransactionsReply,
     MarkersWritten,
     NeedsProducerId,
     PartitionsReply,
@@ -54,6 +52,7 @@ from riverlog.transactions.shared_transactions import (
     end_batch,
     join_batch,
     leave_batch,
+    verified,
     verify_member,
 )
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
@@ -139,8 +138,7 @@ class TransactionsMachine:
             case DescribeBatches():
                 draft.answer(ticket, describe_batches(command, self.state.get(command.transactional_id)))
             case DescribeTransactions():
-                found = tuple(self._described(each) for each in command.transactional_ids)
-                draft.answer(ticket, DescribeTransactionsReply(found))
+                draft.answer(ticket, tuple(self._described(each) for each in command.transactional_ids))
             case ListTransactions():
                 draft.answer(ticket, self._list(command))
             case _:
@@ -278,15 +276,13 @@ class TransactionsMachine:
             return held
         return held._replace(partitions=held.partitions.union(*(member.partitions for member in pool.values())))
 
-    def _list(self, command: ListTransactions) -> ListTransactionsReply:
-        return ListTransactionsReply(
-            tuple(
-                (transactional_id, held)
-                for transactional_id, held in sorted(self.state.items())
-                if (not command.states or held.state in command.states)
-                and (not command.producer_ids or self._has_any(transactional_id, held, command.producer_ids))
-                and (command.started_before_ms < 0 or held.started_ms < command.started_before_ms)
-            )
+    def _list(self, command: ListTransactions) -> tuple[tuple[str, Transaction], ...]:
+        return tuple(
+            (transactional_id, held)
+            for transactional_id, held in sorted(self.state.items())
+            if (not command.states or held.state in command.states)
+            and (not command.producer_ids or self._has_any(transactional_id, held, command.producer_ids))
+            and (command.started_before_ms < 0 or held.started_ms < command.started_before_ms)
         )
 
     def _has_any(self, transactional_id: str, held: Transaction, producer_ids: frozenset[ProducerId]) -> bool:
@@ -341,13 +337,7 @@ def _verify(command: VerifyPartitions, draft: DecisionDraft) -> PartitionsReply:
     if member is not None:
         return verify_member(command, member)
     held = draft.find(command.transactional_id)
-    code = _refusal(command, held)
-    if code is not ErrorCode.NONE:
-        return PartitionsReply((code,) * len(command.partitions))
-    partitions = held.partitions if held is not None else frozenset()
-    return PartitionsReply(
-        tuple(ErrorCode.NONE if each in partitions else ErrorCode.TRANSACTION_ABORTABLE for each in command.partitions)
-    )
+    return verified(command, _refusal(command, held), frozenset() if held is None else held.partitions)
 
 
 def _refusal(command: AddPartitions | VerifyPartitions, held: Transaction | None) -> ErrorCode:

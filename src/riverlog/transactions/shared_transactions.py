@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Final
 
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import NO_PRODUCER
+from riverlog.model.ids import NO_PRODUCER, TopicPartition
 from riverlog.model.limits import MEMBERS_PER_BATCH_MAX
 from riverlog.model.transactions import ProducerIdentity, TransactionOutcome, TransactionVersion
 from riverlog.transactions.commands import (
@@ -152,15 +152,15 @@ def add_to_member(command: AddPartitions, member: SharedMember, draft: DecisionD
 
 def verify_member(command: VerifyPartitions, member: SharedMember) -> PartitionsReply:
     """Return which partitions belong to what a member writes."""
-    code = _refusal_of_member(command.producer, member)
+    return verified(command, _refusal_of_member(command.producer, member), member.partitions)
+
+
+def verified(command: VerifyPartitions, code: ErrorCode, partitions: Collection[TopicPartition]) -> PartitionsReply:
+    """Return for each partition whether it is among these, or else the code by which all are refused."""
     if code is not ErrorCode.NONE:
         return PartitionsReply((code,) * len(command.partitions))
-    return PartitionsReply(
-        tuple(
-            ErrorCode.NONE if each in member.partitions else ErrorCode.TRANSACTION_ABORTABLE
-            for each in command.partitions
-        )
-    )
+    unknown = ErrorCode.TRANSACTION_ABORTABLE
+    return PartitionsReply(tuple(ErrorCode.NONE if each in partitions else unknown for each in command.partitions))
 
 
 def describe_batches(command: DescribeBatches, held: Transaction | None) -> BatchesReply:

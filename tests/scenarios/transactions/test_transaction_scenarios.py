@@ -15,13 +15,11 @@ from riverlog.transactions.commands import (
     BatchesReply,
     DescribeBatches,
     DescribeTransactions,
-    DescribeTransactionsReply,
     EndBatch,
     EndTransaction,
     InitProducer,
     JoinBatch,
     ListTransactions,
-    ListTransactionsReply,
     MarkersWritten,
     NeedsProducerId,
     PartitionsReply,
@@ -207,12 +205,11 @@ class Stage:
                     if reply.code
                     else [f"committed {reply.committed} {reply.marker.decode()!r}, open {is_open}"]
                 )
-            case DescribeTransactionsReply():
-                assert isinstance(command, DescribeTransactions)
-                described = zip(command.transactional_ids, reply.transactions, strict=True)
+            case tuple() if isinstance(command, DescribeTransactions):
+                described = zip(command.transactional_ids, reply, strict=True)
                 return [f"{name}: {_transaction(held) if held else 'unknown'}" for name, held in described]
-            case ListTransactionsReply():
-                return [f"{name}: {held.state.title}" for name, held in reply.transactions]
+            case tuple():
+                return [f"{name}: {held.state.title}" for name, held in reply]
             case _:
                 raise AssertionError(reply)
 

@@ -156,7 +156,7 @@ async def prepared(node: Node, transactions: TransactionCoordinator) -> Producer
 
 
 async def state_of(transactions: TransactionCoordinator) -> TransactionState:
-    (held,) = (await transactions.submit(ID, DescribeTransactions((ID,)))).transactions
+    (held,) = await transactions.submit(ID, DescribeTransactions((ID,)))
     return held.state
 
 

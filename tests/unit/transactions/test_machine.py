@@ -206,11 +206,11 @@ def test_ids_that_are_idle_for_too_long_are_forgotten_and_others_are_not(monkeyp
 def test_ids_are_described_and_listed() -> None:
     coordinator, _ = begun()
     coordinator.ask(InitProducer("idle", 60_000))
-    described = coordinator.ask(DescribeTransactions(("idle", "nobody"))).transactions
+    described = coordinator.ask(DescribeTransactions(("idle", "nobody")))
     assert [each and each.state for each in described] == [TransactionState.EMPTY, None]
 
     def listed(**filters: object) -> list[str]:
-        found = coordinator.ask(ListTransactions(**filters)).transactions  # type: ignore[arg-type]
+        found = coordinator.ask(ListTransactions(**filters))  # type: ignore[arg-type]
         return [name for name, _ in found]
 
     assert listed() == ["idle", ID]

@@ -66,9 +66,9 @@ def test_members_write_in_the_name_of_the_transactional_id() -> None:
     assert coordinator.ask(VerifyPartitions(ID, first, (P0, P1))).codes == (ErrorCode.NONE, ErrorCode.NONE)
     asked = coordinator.ask(VerifyPartitions(ID, second, (P0, P1))).codes
     assert asked == (ErrorCode.NONE, ErrorCode.TRANSACTION_ABORTABLE)
-    (described,) = coordinator.ask(DescribeTransactions((ID,))).transactions
+    (described,) = coordinator.ask(DescribeTransactions((ID,)))
     assert (described.state, described.partitions) == (TransactionState.ONGOING, {P0, P1})
-    listed = coordinator.ask(ListTransactions(producer_ids=frozenset({second.id}))).transactions
+    listed = coordinator.ask(ListTransactions(producer_ids=frozenset({second.id})))
     assert [transactional_id for transactional_id, _ in listed] == [ID]
 
 
@@ -371,5 +371,5 @@ def test_an_id_behind_which_nothing_follows_is_forgotten_early_and_no_other() ->
         coordinator.pass_time(60)
         assert coordinator.ask(end).code is ErrorCode.NONE  # who asks again is told
         coordinator.pass_time(DAY / 8)
-        known = [name for name, _ in coordinator.ask(ListTransactions()).transactions]
+        known = [name for name, _ in coordinator.ask(ListTransactions())]
         assert (ID in known) is is_known

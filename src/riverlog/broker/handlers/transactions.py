@@ -8,7 +8,7 @@ from riverlog.groups.consumer.subscriptions import matching
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, ProducerId
-from riverlog.transactions.commands import DescribeTransactions, ListTransactions, ListTransactionsReply
+from riverlog.transactions.commands import DescribeTransactions, ListTransactions
 from riverlog.transactions.states import Transaction, TransactionState
 from riverlog.wire.messages import describe_transactions as described
 from riverlog.wire.messages import list_transactions as listed
@@ -52,7 +52,7 @@ async def _find(transactional_id: str, context: Context) -> Transaction:
     if not transactional_id:
         raise Refusal(ErrorCode.INVALID_REQUEST, "A transactional id must not be empty.")
     command = DescribeTransactions((transactional_id,))
-    (found,) = (await context.services.transactions.submit(transactional_id, command)).transactions
+    (found,) = await context.services.transactions.submit(transactional_id, command)
     if found is None:
         raise Refusal(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"There is no transactional id {transactional_id!r}.")
     return found
@@ -89,13 +89,13 @@ def list_transactions(request: ListTransactionsRequest, context: Context) -> Han
 
 async def _listed(
     response: ListTransactionsResponse,
-    asked: "list[asyncio.Future[ListTransactionsReply]]",
+    asked: "list[asyncio.Future[tuple[tuple[str, Transaction], ...]]]",
     pattern: str | None,
     context: Context,
 ) -> ListTransactionsResponse:
     await asyncio.wait(asked)
     try:
-        found = {transactional_id: held for reply in asked for transactional_id, held in reply.result().transactions}
+        found = {transactional_id: held for reply in asked for transactional_id, held in reply.result()}
     except Refusal as refusal:
         return _refused(response, refusal, context)
     names = matching(pattern, found) if pattern else found.keys()

@@ -5,7 +5,7 @@ that is open, or decided otherwise: a batch would be committed without a part of
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
@@ -17,8 +17,8 @@ from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.transactions import TransactionMarkers, TransactionVersion
-from riverlog.transactions.commands import DescribeTransactions, ListTransactions, ListTransactionsReply
-from riverlog.transactions.states import TransactionState
+from riverlog.transactions.commands import DescribeTransactions, ListTransactions
+from riverlog.transactions.states import Transaction, TransactionState
 from riverlog.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -132,18 +132,18 @@ class _Sharing:
             return frozenset()
         await asyncio.sleep(0)
         for asked in self._transactions.submit_to_all(ListTransactions(producer_ids=frozenset((markers.producer_id,)))):
-            for transactional_id, held in (await asked).transactions:
+            for transactional_id, held in await asked:
                 if held.producer.id == markers.producer_id:
                     continue  # it writes alone
                 described = self._transactions.submit(transactional_id, DescribeTransactions((transactional_id,)))
-                (whole,) = (await described).transactions
+                (whole,) = await described
                 if whole is not None and whole.state is not _ENDING[markers.committed]:
                     found |= whole.partitions & set(markers.partitions)
         return frozenset(found)
 
 
-def _any_shares(reply: ListTransactionsReply) -> bool:
-    return any(held.shared is not None for _, held in reply.transactions)
+def _any_shares(listed: Iterable[tuple[str, Transaction]]) -> bool:
+    return any(held.shared is not None for _, held in listed)
 
 
 def _size(request: WriteTxnMarkersRequest) -> int:
