@@ -8,7 +8,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,14 +18,14 @@ from riverlog.cli.terminal.colours import wrong
 from riverlog.cli.terminal.exits import ExitCode, usage_error
 from riverlog.cli.terminal.options import Argument, text_output_option
 from riverlog.cli.terminal.record_formats import plain
-from riverlog.cli.terminal.render import OutputFormat, Row, as_json, as_yaml, plural, size_text
+from riverlog.cli.terminal.render import OutputFormat, Row, as_json, as_yaml, plural, size_text, time_text
 from riverlog.log.checkpoint import BadCheckpoint
 from riverlog.log.dump.batches import DumpedBatch, dump_batches, dump_file, dump_offsets, dump_times, segments_of
 from riverlog.log.dump.transactions import DumpedProducer, aborted_sums, dump_aborted, dump_snapshot, snapshots_of
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX, AbortedRange
 from riverlog.log.segments.log_folder import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.log.segments.quarantine import QUARANTINE_FILE, Quarantine
-from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
+from riverlog.model.ids import NO_OFFSET, Offset
 from riverlog.records.batch import BatchHeader, Compression
 from riverlog.records.control import marker_of
 from riverlog.records.errors import CorruptBatch
@@ -408,10 +407,4 @@ def _text(value: object) -> str:
 
 def _time(timestamp_ms: object) -> str:
     assert isinstance(timestamp_ms, int)
-    if timestamp_ms == NO_TIMESTAMP:
-        return "none"
-    try:
-        moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):  # nonsense, but somebody's nonsense
-        return str(timestamp_ms)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{timestamp_ms % 1000:03d}Z"
+    return time_text(timestamp_ms, "milliseconds") or "none"

@@ -1,7 +1,7 @@
 """`topics offsets` and `topics trim`: where partitions begin, end, or were at a time; and a new beginning."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -12,8 +12,8 @@ from riverlog.cli.internal_topics import NEVER, check_internal
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import moment_ms
 from riverlog.cli.terminal.options import confirm, partitions_option, yes_option
-from riverlog.cli.terminal.render import Row, plural
-from riverlog.model.ids import NO_OFFSET, TopicPartition
+from riverlog.cli.terminal.render import Row, plural, time_text
+from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, TopicPartition
 
 if TYPE_CHECKING:
     from riverlog import Admin
@@ -141,11 +141,10 @@ def _moment(text: str) -> int:
 
 def _found_row(at: TopicPartition, offset: int, timestamp_ms: int) -> Row:
     """Return what was found; no offset where no record is as young as that."""
-    time = None if timestamp_ms < 0 else datetime.fromtimestamp(timestamp_ms / 1000, UTC)
     return {
         "topic": at.topic,
         "partition": at.partition,
         "offset": None if offset == NO_OFFSET else offset,
-        "time": None if time is None else time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "timestamp_ms": None if time is None else timestamp_ms,
+        "time": time_text(timestamp_ms, "milliseconds"),
+        "timestamp_ms": None if timestamp_ms == NO_TIMESTAMP else timestamp_ms,
     }

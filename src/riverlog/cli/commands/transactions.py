@@ -1,7 +1,6 @@
 """`transactions`: list and describe transactional ids, find transactions that hang, and abort them."""
 
 import sys
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +11,7 @@ from riverlog.cli.group_offsets import duration_ms
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import confirm, yes_option
-from riverlog.cli.terminal.render import Row
+from riverlog.cli.terminal.render import Row, time_text
 from riverlog.cli.terminal.tables import draw_table
 from riverlog.model.ids import TopicPartition
 
@@ -182,7 +181,7 @@ def description(found: "TransactionDescription") -> Row:
         "producer_id": found.producer_id,
         "producer_epoch": found.producer_epoch,
         "timeout_ms": found.timeout_ms,
-        "started": _time(found.started_ms),
+        "started": time_text(found.started_ms),
         "partitions": [str(partition) for partition in found.partitions],
     }
 
@@ -194,7 +193,7 @@ def lines_of(found: "TransactionDescription") -> str:
         f"ProducerEpoch={found.producer_epoch}, TimeoutMs={found.timeout_ms}"
     ]
     if found.partitions:
-        lines.append(f"Since {_time(found.started_ms)} in {', '.join(map(str, found.partitions))}")
+        lines.append(f"Since {time_text(found.started_ms)} in {', '.join(map(str, found.partitions))}")
     return "\n".join(lines)
 
 
@@ -206,7 +205,7 @@ def hung_row(each: "ProducerDescription") -> Row:
         "producer_id": each.producer_id,
         "producer_epoch": each.producer_epoch,
         "first_offset": each.transaction_offset,
-        "last_written": _time(each.last_timestamp_ms),
+        "last_written": time_text(each.last_timestamp_ms),
     }
 
 
@@ -216,12 +215,6 @@ def _show_hung(rows: list[Row]) -> None:
         return
     columns = ["topic", "partition", "producer id", "epoch", "first offset", "last written"]
     draw_table(columns, [list(row.values()) for row in rows])
-
-
-def _time(timestamp_ms: int) -> str | None:
-    if timestamp_ms < 0:
-        return None
-    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 # What is asked --------------------------------------------------------------------------------------------

@@ -6,9 +6,11 @@ Every command names its facts as plain rows (dictionaries of JSON values); only 
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from riverlog.cli.terminal.tables import draw_table
+from riverlog.model.ids import NO_TIMESTAMP
 
 Row = Mapping[str, object]
 
@@ -93,6 +95,16 @@ def size_text(count: int) -> str:
             return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     raise AssertionError("the last unit takes every size")
+
+
+def time_text(timestamp_ms: int | None, precision: str = "seconds") -> str | None:
+    """Return a time as ISO 8601; None where there is none, and the number where no calendar goes that far."""
+    if timestamp_ms is None or timestamp_ms == NO_TIMESTAMP:
+        return None
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):  # nonsense, but somebody's nonsense
+        return str(timestamp_ms)
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:

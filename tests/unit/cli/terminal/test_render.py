@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from riverlog.cli.terminal.render import OutputFormat, as_yaml, emit, plural, size_text
+from riverlog.cli.terminal.render import OutputFormat, as_yaml, emit, plural, size_text, time_text
 from riverlog.cli.terminal.tables import draw_table
 
 ROWS = [{"name": "orders", "partitions": 3}, {"name": "größe", "partitions": 1}]
@@ -75,3 +75,8 @@ def test_counted_nouns() -> None:
     assert plural(0, "record") == "0 records"
     assert plural(1, "batch", "batches") == "1 batch"
     assert plural(2, "batch", "batches") == "2 batches"
+
+
+def test_a_time_beyond_all_calendars_is_printed_as_the_number_that_it_is() -> None:
+    assert [time_text(each) for each in (None, -1, 0, 2**62)] == [None, None, "1970-01-01T00:00:00Z", str(2**62)]
+    assert time_text(1_234, "milliseconds") == "1970-01-01T00:00:01.234Z"

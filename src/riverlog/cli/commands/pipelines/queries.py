@@ -1,6 +1,5 @@
 """`pipelines list` and `describe`: queries of Spark whose checkpoints lie on a node, and how they go."""
 
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
@@ -10,7 +9,7 @@ from riverlog.cli.terminal.colours import Wrong, wrong
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import output_option, text_output_option
 from riverlog.cli.terminal.record_formats import visible
-from riverlog.cli.terminal.render import OutputFormat, emit, size_text
+from riverlog.cli.terminal.render import OutputFormat, emit, size_text, time_text
 from riverlog.cli.terminal.screen import show_again, watch_options
 from riverlog.cli.terminal.tables import draw_table
 from riverlog.spark.error_words import reason
@@ -69,18 +68,18 @@ def lines_of(found: dict[str, Any]) -> list[str]:
     parts = {
         f"Pipeline {found['pipeline']}": {
             "State": found["state"],
-            "Since": _time(found["since_ms"]),
+            "Since": time_text(found["since_ms"]),
             "Batch": found["batch"],
             "Lag": found["lag"],
         },
         "Last batch": {
-            "Committed": _time(found["committed_ms"]),
+            "Committed": time_text(found["committed_ms"]),
             "Rows": found["rows"],
             "RowsPerSecond": _rate(found["rows_per_second"]),
             "OutputRows": found["output_rows"],
             "Duration": _length(found["batch_ms"]),
         },
-        "Event time": {"Watermark": _time(found["watermark_ms"]), "LateRows": found["late_rows"]},
+        "Event time": {"Watermark": time_text(found["watermark_ms"]), "LateRows": found["late_rows"]},
         "State store": {
             "Rows": found["state_rows"],
             "Memory": _size(found["state_memory_bytes"]),
@@ -98,7 +97,7 @@ def lines_of(found: dict[str, Any]) -> list[str]:
         for part, values in parts.items()
     ]
     if found["error"]:
-        lines.append(f"{wrong('Last error')}, {_time(found['error_ms'])}: {visible(reason(found['error']))}")
+        lines.append(f"{wrong('Last error')}, {time_text(found['error_ms'])}: {visible(reason(found['error']))}")
     return lines
 
 
@@ -117,7 +116,7 @@ def _cells(row: dict[str, Any]) -> list[object]:
         row["batch"],
         row["lag"],
         _rate(row["rows_per_second"]),
-        _time(row["watermark_ms"]),
+        time_text(row["watermark_ms"]),
         row["late_rows"],
     ]
     return [_or_dash(cell) for cell in shown]
@@ -125,15 +124,6 @@ def _cells(row: dict[str, Any]) -> list[object]:
 
 def _or_dash(value: object) -> object:
     return "-" if value is None else value
-
-
-def _time(timestamp_ms: int | None) -> str | None:
-    if timestamp_ms is None:
-        return None
-    try:
-        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
-        return str(timestamp_ms)  # further away than any calendar
 
 
 def _rate(per_second: float | None) -> str | None:
