@@ -3,7 +3,6 @@
 import asyncio
 
 from bench.relay import HELD_BYTES_MAX, HeldBack
-from tests.support.virtual_time import run
 
 
 class End(asyncio.Transport):
@@ -40,33 +39,27 @@ def connected() -> tuple[HeldBack, End, End]:
     return near, near_end, far_end
 
 
-def test_pieces_are_held_for_the_delay_and_keep_their_order() -> None:
-    async def scenario() -> None:
-        near, _, far_end = connected()
-        began = asyncio.get_running_loop().time()
-        near.data_received(b"a")
-        near.data_received(b"b")
-        await asyncio.sleep(0.02)
-        near.data_received(b"c")
-        await asyncio.sleep(0.04)
-        near.connection_lost(None)
-        await asyncio.sleep(1)
-        assert [piece for _, piece in far_end.written] == [b"a", b"b", b"c"]
-        assert [round(at - began, 3) for at, _ in far_end.written] == [0.05, 0.05, 0.07]
-        assert far_end.closed_at is not None
-        assert round(far_end.closed_at - began, 3) == 0.11
-
-    run(scenario())
+async def test_pieces_are_held_for_the_delay_and_keep_their_order() -> None:
+    near, _, far_end = connected()
+    began = asyncio.get_running_loop().time()
+    near.data_received(b"a")
+    near.data_received(b"b")
+    await asyncio.sleep(0.02)
+    near.data_received(b"c")
+    await asyncio.sleep(0.04)
+    near.connection_lost(None)
+    await asyncio.sleep(1)
+    assert [piece for _, piece in far_end.written] == [b"a", b"b", b"c"]
+    assert [round(at - began, 3) for at, _ in far_end.written] == [0.05, 0.05, 0.07]
+    assert far_end.closed_at is not None
+    assert round(far_end.closed_at - began, 3) == 0.11
 
 
-def test_no_more_is_held_than_the_bound() -> None:
-    async def scenario() -> None:
-        near, near_end, _ = connected()
-        near.data_received(bytes(HELD_BYTES_MAX))
-        assert near_end.reading
-        near.data_received(b"x")
-        paused = not near_end.reading
-        await asyncio.sleep(1)
-        assert (paused, near_end.reading) == (True, True)
-
-    run(scenario())
+async def test_no_more_is_held_than_the_bound() -> None:
+    near, near_end, _ = connected()
+    near.data_received(bytes(HELD_BYTES_MAX))
+    assert near_end.reading
+    near.data_received(b"x")
+    paused = not near_end.reading
+    await asyncio.sleep(1)
+    assert (paused, near_end.reading) == (True, True)

@@ -12,7 +12,6 @@ from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.messages.api_versions import ApiVersionsRequest
 from riverlog.wire.types import fields_of
 from tests.support.asking import connected, serving
-from tests.support.virtual_time import run
 from tests.support.world import Universe
 
 
@@ -29,7 +28,7 @@ def test_every_api_that_clients_may_ask_is_served() -> None:
 
 @pytest.mark.parametrize("way", ["at once", "holding the line", "later"])
 @pytest.mark.parametrize("key", HANDLERS)
-def test_a_mistake_in_any_handler_costs_one_answer_or_one_connection(
+async def test_a_mistake_in_any_handler_costs_one_answer_or_one_connection(
     key: ApiKey, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api = API_BY_KEY[key]
@@ -46,24 +45,20 @@ def test_a_mistake_in_any_handler_costs_one_answer_or_one_connection(
     monkeypatch.setattr(
         "tests.support.world.load_handler", lambda asked: (handler, None) if asked is key else load_handler(asked)
     )
-
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe) as (line, node):
-            answered = line.send(key, api.versions.max, api.request())
-            ended = asyncio.ensure_future(line.ended.wait())
-            await asyncio.wait([answered, ended], return_when=asyncio.FIRST_COMPLETED)
-            ended.cancel()
-            assert node.stats.contained == 1
-            has_place = "error_code" in {
-                field.name for field in fields_of(api.response) if field.wire.is_in(api.versions.max)
-            }
-            assert answered.done() == has_place
-            if has_place:
-                assert answered.result().error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-            if key is not ApiKey.API_VERSIONS:
-                again = await connected(universe)
-                await again.ask(ApiKey.API_VERSIONS, 3, ApiVersionsRequest())
-            assert node.failure is None
-
-    run(scenario())
+    universe = Universe()
+    async with serving(universe) as (line, node):
+        answered = line.send(key, api.versions.max, api.request())
+        ended = asyncio.ensure_future(line.ended.wait())
+        await asyncio.wait([answered, ended], return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+        assert node.stats.contained == 1
+        has_place = "error_code" in {
+            field.name for field in fields_of(api.response) if field.wire.is_in(api.versions.max)
+        }
+        assert answered.done() == has_place
+        if has_place:
+            assert answered.result().error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        if key is not ApiKey.API_VERSIONS:
+            again = await connected(universe)
+            await again.ask(ApiKey.API_VERSIONS, 3, ApiVersionsRequest())
+        assert node.failure is None

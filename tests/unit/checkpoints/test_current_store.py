@@ -13,48 +13,41 @@ from riverlog.client.errors import Unreachable
 from riverlog.model.checkpoint_topic import CHECKPOINTS_TOPIC
 from tests.support.checkpoints import MemoryJournal, MemoryTopic, memory_store
 from tests.support.members import ADDRESS, with_node
-from tests.support.virtual_time import run
 from tests.support.world import Universe
 
 
-def test_all_who_ask_get_the_same_one_until_it_fails() -> None:
-    async def scenario() -> None:
-        topic = MemoryTopic()
-        stores = CurrentStore(lambda _: memory_store(topic))
-        first, again = await asyncio.gather(stores.current(), stores.current())
-        assert first is again
-        assert topic.writer == 1
-        await first.make_folder("/a")
-        assert isinstance(first.storage.journal, MemoryJournal)
-        first.storage.journal.fails = True
-        with pytest.raises(RequestRefused):
-            await first.make_folder("/b")
-        second = await stores.current()
-        assert second is not first
-        assert [each.name for each in second.listing("/")] == ["a"]
-        await stores.close()
-        with pytest.raises(RequestRefused, match="stopping"):
-            await stores.current()
-
-    run(scenario())
+async def test_all_who_ask_get_the_same_one_until_it_fails() -> None:
+    topic = MemoryTopic()
+    stores = CurrentStore(lambda _: memory_store(topic))
+    first, again = await asyncio.gather(stores.current(), stores.current())
+    assert first is again
+    assert topic.writer == 1
+    await first.make_folder("/a")
+    assert isinstance(first.storage.journal, MemoryJournal)
+    first.storage.journal.fails = True
+    with pytest.raises(RequestRefused):
+        await first.make_folder("/b")
+    second = await stores.current()
+    assert second is not first
+    assert [each.name for each in second.listing("/")] == ["a"]
+    await stores.close()
+    with pytest.raises(RequestRefused, match="stopping"):
+        await stores.current()
 
 
-def test_a_topic_out_of_reach_is_tried_again_with_the_next_request(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_topic_out_of_reach_is_tried_again_with_the_next_request(monkeypatch: pytest.MonkeyPatch) -> None:
     async def out_of_reach(_: MemoryJournal) -> None:
         raise Unreachable("nobody answers")
 
-    async def scenario() -> None:
-        topic = MemoryTopic()
-        stores = CurrentStore(lambda _: memory_store(topic))
-        with monkeypatch.context() as patched:
-            patched.setattr(MemoryJournal, "open", out_of_reach)
-            with pytest.raises(RequestRefused, match="nobody answers") as refused:
-                await stores.current()
-            assert refused.value.name == "SafeModeException"
-        assert (await stores.current()).usable
-        await stores.close()
-
-    run(scenario())
+    topic = MemoryTopic()
+    stores = CurrentStore(lambda _: memory_store(topic))
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryJournal, "open", out_of_reach)
+        with pytest.raises(RequestRefused, match="nobody answers") as refused:
+            await stores.current()
+        assert refused.value.name == "SafeModeException"
+    assert (await stores.current()).usable
+    await stores.close()
 
 
 def test_a_topic_that_is_deleted_under_the_store_is_an_error_and_not_an_empty_store() -> None:

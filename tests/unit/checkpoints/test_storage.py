@@ -38,21 +38,18 @@ def test_a_crash_between_chunks_leaves_nothing() -> None:
     with_node(scenario)
 
 
-def test_what_was_compacted_away_is_not_read_for_another() -> None:
-    async def scenario() -> None:
-        topic = MemoryTopic()
-        store = await opened(topic)
-        await put(store, "/p/a.sst", LARGE)
-        await put(store, "/p/b", b"small")
-        held = [store.storage.file("/p/a.sst"), store.storage.file("/p/b")]
-        await store.delete("/p", recursive=True)
-        topic.compact()
-        assert topic.partitions[CHUNKS] == []
-        for file in held:
-            with pytest.raises(RequestRefused, match="was replaced"):
-                [part async for part in store.storage.content(file, 0, 10)]
-
-    run(scenario())
+async def test_what_was_compacted_away_is_not_read_for_another() -> None:
+    topic = MemoryTopic()
+    store = await opened(topic)
+    await put(store, "/p/a.sst", LARGE)
+    await put(store, "/p/b", b"small")
+    held = [store.storage.file("/p/a.sst"), store.storage.file("/p/b")]
+    await store.delete("/p", recursive=True)
+    topic.compact()
+    assert topic.partitions[CHUNKS] == []
+    for file in held:
+        with pytest.raises(RequestRefused, match="was replaced"):
+            [part async for part in store.storage.content(file, 0, 10)]
 
 
 JUNK = st.one_of(

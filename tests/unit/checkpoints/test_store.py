@@ -70,52 +70,42 @@ def test_a_store_that_was_replaced_answers_for_nothing() -> None:
     with_node(scenario)
 
 
-def test_what_is_missing_or_in_the_way_is_said() -> None:
-    async def scenario() -> None:
-        store = await opened(MemoryTopic())
-        await put(store, "/p/1", b"one")
-        for look in (store.status, store.listing, store.storage.file):
-            with pytest.raises(RequestRefused, match="/p/2"):
-                look("/p/2")
-        with pytest.raises(RequestRefused, match="/p is a folder"):
-            store.storage.file("/p")
-        for path in ("/p", "/p/1/2", "/"):
-            with pytest.raises(RequestRefused):
-                store.upload(path, overwrite=True, user="")
-        assert store.listing("/p/1")[0].size == 3
-        assert store.status("/p").children == 1
-
-    run(scenario())
+async def test_what_is_missing_or_in_the_way_is_said() -> None:
+    store = await opened(MemoryTopic())
+    await put(store, "/p/1", b"one")
+    for look in (store.status, store.listing, store.storage.file):
+        with pytest.raises(RequestRefused, match="/p/2"):
+            look("/p/2")
+    with pytest.raises(RequestRefused, match="/p is a folder"):
+        store.storage.file("/p")
+    for path in ("/p", "/p/1/2", "/"):
+        with pytest.raises(RequestRefused):
+            store.upload(path, overwrite=True, user="")
+    assert store.listing("/p/1")[0].size == 3
+    assert store.status("/p").children == 1
 
 
-def test_a_temporary_file_outlives_its_store_until_it_is_renamed() -> None:
-    async def scenario() -> None:
-        topic = MemoryTopic()
-        store = await opened(topic)
-        await put(store, "/p/.1.tmp", b"one")
-        await put(store, "/p/.2.tmp", LARGE)
-        after = await opened(topic)
-        await after.rename("/p/.1.tmp", "/p/1", overwrite=False)
-        await after.rename("/p/.2.tmp", "/p/2", overwrite=False)
-        topic.compact()
-        last = await opened(topic)
-        assert [each.name for each in last.listing("/p")] == ["1", "2"]
-        assert await read(last, "/p/1") == b"one"
-        assert await read(last, "/p/2") == LARGE
-
-    run(scenario())
+async def test_a_temporary_file_outlives_its_store_until_it_is_renamed() -> None:
+    topic = MemoryTopic()
+    store = await opened(topic)
+    await put(store, "/p/.1.tmp", b"one")
+    await put(store, "/p/.2.tmp", LARGE)
+    after = await opened(topic)
+    await after.rename("/p/.1.tmp", "/p/1", overwrite=False)
+    await after.rename("/p/.2.tmp", "/p/2", overwrite=False)
+    topic.compact()
+    last = await opened(topic)
+    assert [each.name for each in last.listing("/p")] == ["1", "2"]
+    assert await read(last, "/p/1") == b"one"
+    assert await read(last, "/p/2") == LARGE
 
 
-def test_too_many_temporary_files_push_the_oldest_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_temporary_files_push_the_oldest_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(temporary_files, "CHECKPOINT_TEMPORARY_FILES_MAX", 2)
-
-    async def scenario() -> None:
-        topic = MemoryTopic()
-        store = await opened(topic)
-        await put(store, "/p/.0.tmp", LARGE)
-        for number in (1, 2):
-            await put(store, f"/p/.{number}.tmp", b"x")
-        assert [each.name for each in store.listing("/p")] == [".1.tmp", ".2.tmp"]
-        assert topic.chunk_owners() == set()
-
-    run(scenario())
+    topic = MemoryTopic()
+    store = await opened(topic)
+    await put(store, "/p/.0.tmp", LARGE)
+    for number in (1, 2):
+        await put(store, f"/p/.{number}.tmp", b"x")
+    assert [each.name for each in store.listing("/p")] == [".1.tmp", ".2.tmp"]
+    assert topic.chunk_owners() == set()

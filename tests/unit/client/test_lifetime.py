@@ -5,7 +5,6 @@ from typing import Self
 import pytest
 
 from riverlog.client.lifetime import Startable
-from tests.support.virtual_time import run
 
 
 class Door(Startable):
@@ -23,40 +22,31 @@ class Door(Startable):
         self.seen.append("close")
 
 
-def test_the_block_has_the_started_object_and_closes_it() -> None:
-    async def scenario() -> None:
-        door = Door()
+async def test_the_block_has_the_started_object_and_closes_it() -> None:
+    door = Door()
 
-        async with door as same:
-            assert same is door
-            assert door.seen == ["start"]
+    async with door as same:
+        assert same is door
+        assert door.seen == ["start"]
 
-        assert door.seen == ["start", "close"]
-
-    run(scenario())
+    assert door.seen == ["start", "close"]
 
 
-def test_an_error_in_the_block_closes_and_goes_on() -> None:
-    async def scenario() -> None:
-        door = Door()
+async def test_an_error_in_the_block_closes_and_goes_on() -> None:
+    door = Door()
 
-        with pytest.raises(LookupError, match="a step is missing"):
-            async with door:
-                raise LookupError("a step is missing")
+    with pytest.raises(LookupError, match="a step is missing"):
+        async with door:
+            raise LookupError("a step is missing")
 
-        assert door.seen == ["start", "close"]
-
-    run(scenario())
+    assert door.seen == ["start", "close"]
 
 
-def test_what_could_not_start_is_not_closed() -> None:
-    async def scenario() -> None:
-        door = Door(jams=True)
+async def test_what_could_not_start_is_not_closed() -> None:
+    door = Door(jams=True)
 
-        with pytest.raises(OSError, match="it jams"):
-            async with door:
-                raise AssertionError("the block is not entered")
+    with pytest.raises(OSError, match="it jams"):
+        async with door:
+            raise AssertionError("the block is not entered")
 
-        assert door.seen == []
-
-    run(scenario())
+    assert door.seen == []

@@ -7,7 +7,6 @@ from riverlog.client.producer.producer import Producer
 from riverlog.world.clock import SystemClock
 from riverlog.world.network import TcpNetwork
 from tests.support.brokers import FakeCluster
-from tests.support.virtual_time import run
 
 
 def test_the_real_world_is_the_default() -> None:
@@ -17,10 +16,7 @@ def test_the_real_world_is_the_default() -> None:
     assert isinstance(chance, random.Random)
 
 
-def test_other_ports_are_used_instead() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster()
-        async with Producer(cluster.bootstrap, ports=cluster.ports):
-            assert cluster.network.connects
-
-    run(scenario())
+async def test_other_ports_are_used_instead() -> None:
+    cluster = FakeCluster()
+    async with Producer(cluster.bootstrap, ports=cluster.ports):
+        assert cluster.network.connects

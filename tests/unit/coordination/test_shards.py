@@ -23,7 +23,6 @@ from riverlog.wire.messages.list_transactions import ListTransactionsRequest
 from tests.support import coordinator_lines
 from tests.support.asking import Line, serving
 from tests.support.group_lines import GROUP, commit, committed, prepared
-from tests.support.virtual_time import run
 from tests.support.world import Universe
 
 
@@ -43,59 +42,47 @@ def test_a_name_lives_where_kafka_would_put_it(name: str, java_hash: int) -> Non
     assert index_of(name, 50) == abs(java_hash) % 50
 
 
-def test_without_the_topic_there_is_no_coordinator() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            answer = await line.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(GROUP, 1, "m"))
-            assert answer.error_code == ErrorCode.NOT_COORDINATOR
-            assert node.parts.groups.submit_to_all(ListGroups()) == []
-
-    run(scenario())
+async def test_without_the_topic_there_is_no_coordinator() -> None:
+    async with serving() as (line, node):
+        answer = await line.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(GROUP, 1, "m"))
+        assert answer.error_code == ErrorCode.NOT_COORDINATOR
+        assert node.parts.groups.submit_to_all(ListGroups()) == []
 
 
-def test_a_coordinator_that_fails_again_stays_away_longer() -> None:
-    async def scenario() -> None:
-        async with serving() as (_line, node):
-            groups = node.parts.groups
-            assert [groups._seconds_away(0) for _ in range(7)] == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
-            assert groups._seconds_away(1) == 0.25
-            await asyncio.sleep(11)
-            assert groups._seconds_away(0) == 0.25
-
-    run(scenario())
+async def test_a_coordinator_that_fails_again_stays_away_longer() -> None:
+    async with serving() as (_line, node):
+        groups = node.parts.groups
+        assert [groups._seconds_away(0) for _ in range(7)] == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+        assert groups._seconds_away(1) == 0.25
+        await asyncio.sleep(11)
+        assert groups._seconds_away(0) == 0.25
 
 
-def test_deleting_the_topic_of_groups_forgets_them() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line, "t")
-            await commit(line, "t", 1)
-            request = DeleteTopicsRequest(topics=[DeleteTopicState(name=OFFSETS_TOPIC)])
-            (deleted,) = (await line.ask(ApiKey.DELETE_TOPICS, 6, request)).responses
-            assert deleted.error_code == ErrorCode.NONE
-            assert await commit(line, "t", 1) is ErrorCode.NOT_COORDINATOR
-            await asyncio.sleep(5)
-            await prepared(line)
-            assert await committed(line, "t") == -1
-            assert await commit(line, "t", 3) is ErrorCode.NONE
-
-    run(scenario())
+async def test_deleting_the_topic_of_groups_forgets_them() -> None:
+    async with serving() as (line, _node):
+        await prepared(line, "t")
+        await commit(line, "t", 1)
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=OFFSETS_TOPIC)])
+        (deleted,) = (await line.ask(ApiKey.DELETE_TOPICS, 6, request)).responses
+        assert deleted.error_code == ErrorCode.NONE
+        assert await commit(line, "t", 1) is ErrorCode.NOT_COORDINATOR
+        await asyncio.sleep(5)
+        await prepared(line)
+        assert await committed(line, "t") == -1
+        assert await commit(line, "t", 3) is ErrorCode.NONE
 
 
-def test_shards_know_in_which_epoch_their_partitions_are_led() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            await prepared(line, "t")
-            await commit(line, "t", 1)
-            (shard,) = node.parts.groups
-            before = node.parts.metadata.image
-            topic = before.topic(OFFSETS_TOPIC)
-            assert topic is not None
-            moved = PartitionChangeRecord(partition_id=shard.name.partition, topic_id=topic.id, leader=1)
-            node.parts.groups._follow(delta_of(before, after(before, [moved]), [moved]))
-            assert shard.epoch == 1
-
-    run(scenario())
+async def test_shards_know_in_which_epoch_their_partitions_are_led() -> None:
+    async with serving() as (line, node):
+        await prepared(line, "t")
+        await commit(line, "t", 1)
+        (shard,) = node.parts.groups
+        before = node.parts.metadata.image
+        topic = before.topic(OFFSETS_TOPIC)
+        assert topic is not None
+        moved = PartitionChangeRecord(partition_id=shard.name.partition, topic_id=topic.id, leader=1)
+        node.parts.groups._follow(delta_of(before, after(before, [moved]), [moved]))
+        assert shard.epoch == 1
 
 
 async def damage_told(line: Line) -> tuple[list[str], list[int]]:
@@ -106,51 +93,45 @@ async def damage_told(line: Line) -> tuple[list[str], list[int]]:
     return described.damaged, listed.damaged_partitions
 
 
-def test_a_damaged_record_takes_neither_its_groups_away_nor_those_of_other_shards() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe) as (line, _node):
-            await prepared(line, "t")
-            for offset in range(4):
-                await commit(line, "t", offset)
-        (path,) = (path for path in universe.disk.everything() if OFFSETS_TOPIC in path and path.endswith(".log"))
-        universe.disk.damage(path, 300)
-        async with serving(universe) as (line, _node):
-            await asyncio.sleep(5)
-            listed = await line.ask(ApiKey.LIST_GROUPS, 5, ListGroupsRequest())
-            assert listed.error_code == ErrorCode.NONE
-            assert [each.group_id for each in listed.groups] == [GROUP]
-            assert await committed(line, "t") == 3
-            assert await damage_told(line) == ([path.split("/")[2]], [])
-
-    run(scenario())
+async def test_a_damaged_record_takes_neither_its_groups_away_nor_those_of_other_shards() -> None:
+    universe = Universe()
+    async with serving(universe) as (line, _node):
+        await prepared(line, "t")
+        for offset in range(4):
+            await commit(line, "t", offset)
+    (path,) = (path for path in universe.disk.everything() if OFFSETS_TOPIC in path and path.endswith(".log"))
+    universe.disk.damage(path, 300)
+    async with serving(universe) as (line, _node):
+        await asyncio.sleep(5)
+        listed = await line.ask(ApiKey.LIST_GROUPS, 5, ListGroupsRequest())
+        assert listed.error_code == ErrorCode.NONE
+        assert [each.group_id for each in listed.groups] == [GROUP]
+        assert await committed(line, "t") == 3
+        assert await damage_told(line) == ([path.split("/")[2]], [])
 
 
-def test_a_damaged_record_takes_its_transactional_ids_away_and_no_others() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe) as (line, node):
-            await coordinator_lines.prepared(line)
-            assert (await coordinator_lines.init(line)).error_code == ErrorCode.NONE
-            assert (await coordinator_lines.init(line, transactional_id="refunds")).error_code == ErrorCode.NONE
-            damaged = node.parts.transactions.partition_of(coordinator_lines.ID)
-            assert damaged != node.parts.transactions.partition_of("refunds")
-        universe.disk.damage(f"/data/{damaged}/{0:020d}.log", 80)
-        async with serving(universe) as (line, node):
-            await asyncio.sleep(5)
-            assert node.parts.transactions.loading() == 0
-            assert (await coordinator_lines.init(line)).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-            assert (await coordinator_lines.init(line, transactional_id="refunds")).error_code == ErrorCode.NONE
-            listed = await line.ask(ApiKey.LIST_TRANSACTIONS, 1, ListTransactionsRequest())
-            assert listed.error_code == ErrorCode.NONE
-            assert [each.transactional_id for each in listed.transaction_states] == ["refunds"]
-            found = await line.ask(ApiKey.LIST_TRANSACTIONS, 1, ListTransactionsRequest(producer_id_filters=[0]))
-            assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-            assert await damage_told(line) == ([str(damaged)], [damaged.partition])
-            for _ in range(50):
-                with pytest.raises(Refusal):
-                    node.parts.transactions.check_loaded(damaged.partition)
-            kept = node.parts.transactions.damage()[damaged.partition].__traceback__
-            assert len(list(traceback.walk_tb(kept))) < 10, "who asks again and again takes no memory"
-
-    run(scenario())
+async def test_a_damaged_record_takes_its_transactional_ids_away_and_no_others() -> None:
+    universe = Universe()
+    async with serving(universe) as (line, node):
+        await coordinator_lines.prepared(line)
+        assert (await coordinator_lines.init(line)).error_code == ErrorCode.NONE
+        assert (await coordinator_lines.init(line, transactional_id="refunds")).error_code == ErrorCode.NONE
+        damaged = node.parts.transactions.partition_of(coordinator_lines.ID)
+        assert damaged != node.parts.transactions.partition_of("refunds")
+    universe.disk.damage(f"/data/{damaged}/{0:020d}.log", 80)
+    async with serving(universe) as (line, node):
+        await asyncio.sleep(5)
+        assert node.parts.transactions.loading() == 0
+        assert (await coordinator_lines.init(line)).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert (await coordinator_lines.init(line, transactional_id="refunds")).error_code == ErrorCode.NONE
+        listed = await line.ask(ApiKey.LIST_TRANSACTIONS, 1, ListTransactionsRequest())
+        assert listed.error_code == ErrorCode.NONE
+        assert [each.transactional_id for each in listed.transaction_states] == ["refunds"]
+        found = await line.ask(ApiKey.LIST_TRANSACTIONS, 1, ListTransactionsRequest(producer_id_filters=[0]))
+        assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert await damage_told(line) == ([str(damaged)], [damaged.partition])
+        for _ in range(50):
+            with pytest.raises(Refusal):
+                node.parts.transactions.check_loaded(damaged.partition)
+        kept = node.parts.transactions.damage()[damaged.partition].__traceback__
+        assert len(list(traceback.walk_tb(kept))) < 10, "who asks again and again takes no memory"

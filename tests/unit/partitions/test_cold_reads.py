@@ -21,7 +21,6 @@ from riverlog.wire.messages.list_offsets import ListOffsetsPartition, ListOffset
 from tests.support.asking import Line, connected, serving
 from tests.support.batches import batch_of
 from tests.support.disk import MemoryDisk, MemoryFile
-from tests.support.virtual_time import run
 from tests.support.world import PatientWorkers, Universe
 from tests.unit.broker.handlers.test_fetch import values
 from tests.unit.broker.handlers.test_produce import create, produced, request
@@ -125,127 +124,99 @@ def expected(size: int = 100) -> list[bytes]:
 
 @pytest.mark.parametrize("committed", [False, True])
 @pytest.mark.parametrize("partitions", [1, PARTITIONS])
-def test_a_fetch_of_what_is_not_in_memory_comes_again(partitions: int, committed: bool) -> None:
-    async def scenario() -> None:
-        async with cold_node(log_segment_bytes="4096") as (line, _universe):
-            assert await read_all(line, partitions=partitions, committed=committed) == [expected()] * partitions
-
-    run(scenario())
+async def test_a_fetch_of_what_is_not_in_memory_comes_again(partitions: int, committed: bool) -> None:
+    async with cold_node(log_segment_bytes="4096") as (line, _universe):
+        assert await read_all(line, partitions=partitions, committed=committed) == [expected()] * partitions
 
 
-def test_large_ranges_are_read_before_they_are_sent_from_their_files() -> None:
-    async def scenario() -> None:
-        size = SENDFILE_BYTES_MIN
-        async with cold_node(size) as (line, universe):
-            assert await read_all(line) == [expected(size)]
-            await universe.watch()
-            assert await read_all(line) == [expected(size)]
-
-    run(scenario())
+async def test_large_ranges_are_read_before_they_are_sent_from_their_files() -> None:
+    size = SENDFILE_BYTES_MIN
+    async with cold_node(size) as (line, universe):
+        assert await read_all(line) == [expected(size)]
+        await universe.watch()
+        assert await read_all(line) == [expected(size)]
 
 
-def test_a_fetch_that_waits_looks_again_when_the_disk_was_read() -> None:
-    async def scenario() -> None:
-        async with cold_node() as (line, universe):
-            for partitions in (1, 2):
-                waiting = line.send(ApiKey.FETCH, 12, fetching(*[60] * partitions, max_wait_ms=60_000, min_bytes=1_000))
-                await asyncio.sleep(0.1)
-                other = await connected(universe)
-                for _ in range(10):
-                    await produced(other, request(batch_of([b"x" * 100])))
-                    universe.disk.drop_cache()
-                response = await waiting
-                assert len(values(response.responses[0].partitions[0])) >= 5
-
-    run(scenario())
+async def test_a_fetch_that_waits_looks_again_when_the_disk_was_read() -> None:
+    async with cold_node() as (line, universe):
+        for partitions in (1, 2):
+            waiting = line.send(ApiKey.FETCH, 12, fetching(*[60] * partitions, max_wait_ms=60_000, min_bytes=1_000))
+            await asyncio.sleep(0.1)
+            other = await connected(universe)
+            for _ in range(10):
+                await produced(other, request(batch_of([b"x" * 100])))
+                universe.disk.drop_cache()
+            response = await waiting
+            assert len(values(response.responses[0].partitions[0])) >= 5
 
 
-def test_times_are_found_beside_the_loop() -> None:
-    async def scenario() -> None:
-        async with cold_node(log_segment_bytes="4096") as (line, universe):
-            (found,) = await list_times(line, 30_000)
-            assert found.offset == 30
-            await universe.watch()
-            assert [each.offset for each in await list_times(line, 10_000, -3, 50_001)] == [10, 59, 51]
-
-    run(scenario())
+async def test_times_are_found_beside_the_loop() -> None:
+    async with cold_node(log_segment_bytes="4096") as (line, universe):
+        (found,) = await list_times(line, 30_000)
+        assert found.offset == 30
+        await universe.watch()
+        assert [each.offset for each in await list_times(line, 10_000, -3, 50_001)] == [10, 59, 51]
 
 
-def test_a_log_that_is_not_in_memory_is_opened_beside_the_loop() -> None:
-    async def scenario() -> None:
-        universe, settings = ColdUniverse(), {"num_partitions": str(PARTITIONS), "log_segment_bytes": "4096"}
-        async with serving(universe, **settings) as (line, _node):
-            await fill(line)
-        universe.disk.drop_cache()
-        async with serving(universe, **settings) as (line, _node):
-            universe.disk.waited = universe.note
-            assert await read_all(line, partitions=PARTITIONS) == [expected()] * PARTITIONS
-            assert universe.on_the_loop == []
-            universe.disk.waited = lambda _path: None
-
-    run(scenario())
+async def test_a_log_that_is_not_in_memory_is_opened_beside_the_loop() -> None:
+    universe, settings = ColdUniverse(), {"num_partitions": str(PARTITIONS), "log_segment_bytes": "4096"}
+    async with serving(universe, **settings) as (line, _node):
+        await fill(line)
+    universe.disk.drop_cache()
+    async with serving(universe, **settings) as (line, _node):
+        universe.disk.waited = universe.note
+        assert await read_all(line, partitions=PARTITIONS) == [expected()] * PARTITIONS
+        assert universe.on_the_loop == []
+        universe.disk.waited = lambda _path: None
 
 
-def test_retention_learns_about_segments_beside_the_loop() -> None:
-    async def scenario() -> None:
-        settings = {"num_partitions": "1", "log_segment_bytes": "4096", "log_retention_check_interval_ms": "10000"}
-        universe = ColdUniverse()
-        async with serving(universe, **settings) as (line, _node):
-            await fill(line)
-        universe.disk.drop_cache()
-        async with serving(universe, **settings) as (line, _node):
-            universe.disk.waited = universe.note
-            await list_times(line, -1)
-            opened = set(universe.beside_the_loop)
-            await asyncio.sleep(20)
-            assert universe.on_the_loop == []
-            assert len(set(universe.beside_the_loop) - opened) > 1
-            universe.disk.waited = lambda _path: None
-
-    run(scenario())
+async def test_retention_learns_about_segments_beside_the_loop() -> None:
+    settings = {"num_partitions": "1", "log_segment_bytes": "4096", "log_retention_check_interval_ms": "10000"}
+    universe = ColdUniverse()
+    async with serving(universe, **settings) as (line, _node):
+        await fill(line)
+    universe.disk.drop_cache()
+    async with serving(universe, **settings) as (line, _node):
+        universe.disk.waited = universe.note
+        await list_times(line, -1)
+        opened = set(universe.beside_the_loop)
+        await asyncio.sleep(20)
+        assert universe.on_the_loop == []
+        assert len(set(universe.beside_the_loop) - opened) > 1
+        universe.disk.waited = lambda _path: None
 
 
-def test_a_system_that_keeps_nothing_in_memory_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_system_that_keeps_nothing_in_memory_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryFile, "is_cached", lambda *_: False)
-
-    async def scenario() -> None:
-        async with serving(num_partitions="1", log_segment_bytes="4096") as (line, _node):
-            await fill(line)
-            assert await read_all(line) == [expected()]
-            assert [each.offset for each in await list_times(line, 30_000)] == [30]
-
-    run(scenario())
+    async with serving(num_partitions="1", log_segment_bytes="4096") as (line, _node):
+        await fill(line)
+        assert await read_all(line) == [expected()]
+        assert [each.offset for each in await list_times(line, 30_000)] == [30]
 
 
-def test_an_error_of_the_disk_is_told_to_whoever_wanted_to_read() -> None:
-    async def scenario() -> None:
-        universe = ColdUniverse()
-        async with serving(universe, num_partitions="1") as (line, _node):
-            await fill(line)
-            universe.disk.drop_cache()
-            universe.disk.fail(0, errno.EIO, on=("read",), lasting=True)
-            answer = (await line.ask(ApiKey.FETCH, 12, fetching(0))).responses[0].partitions[0]
-            assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-            universe.disk.heal()
-
-    run(scenario())
+async def test_an_error_of_the_disk_is_told_to_whoever_wanted_to_read() -> None:
+    universe = ColdUniverse()
+    async with serving(universe, num_partitions="1") as (line, _node):
+        await fill(line)
+        universe.disk.drop_cache()
+        universe.disk.fail(0, errno.EIO, on=("read",), lasting=True)
+        answer = (await line.ask(ApiKey.FETCH, 12, fetching(0))).responses[0].partitions[0]
+        assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        universe.disk.heal()
 
 
-def test_who_goes_through_a_file_finds_more_and_more_of_it_read() -> None:
-    async def scenario() -> None:
-        disk, cold = MemoryDisk(), ColdReads(PatientWorkers(Random(0)))
-        file = disk.open("/a", create=True)
-        file.write(0, [bytes(20 * COLD_READ_BYTES_MIN)])
-        disk.drop_cache()
-        position, reads = 0, 0
-        while position < file.size():
-            if not file.is_cached(position, 1):
-                until = cold.begin(FileRange(file, position, 1))
-                assert until is not None
-                await until
-                reads += 1
-            position += 1_000
-        assert reads <= 5  # 1, 2, 4, 8 and 16 portions
-        assert cold.begin(FileRange(file, 0, COLD_READ_BYTES_MIN)) is None  # it was read just now
-
-    run(scenario())
+async def test_who_goes_through_a_file_finds_more_and_more_of_it_read() -> None:
+    disk, cold = MemoryDisk(), ColdReads(PatientWorkers(Random(0)))
+    file = disk.open("/a", create=True)
+    file.write(0, [bytes(20 * COLD_READ_BYTES_MIN)])
+    disk.drop_cache()
+    position, reads = 0, 0
+    while position < file.size():
+        if not file.is_cached(position, 1):
+            until = cold.begin(FileRange(file, position, 1))
+            assert until is not None
+            await until
+            reads += 1
+        position += 1_000
+    assert reads <= 5  # 1, 2, 4, 8 and 16 portions
+    assert cold.begin(FileRange(file, 0, COLD_READ_BYTES_MIN)) is None  # it was read just now

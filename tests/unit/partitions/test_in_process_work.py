@@ -18,16 +18,13 @@ def numbers() -> Iterator[int]:
     raise OSError("the disk is gone")
 
 
-def test_results_come_one_by_one_and_errors_as_they_are() -> None:
-    async def scenario() -> None:
-        processes = InProcessWork(PatientWorkers(Random(0)))
-        results = processes.stream(numbers)
-        assert [await anext(results), await anext(results)] == [1, 2]
-        with pytest.raises(OSError, match="the disk is gone"):
-            await anext(results)
-        await processes.close()
-
-    run(scenario())
+async def test_results_come_one_by_one_and_errors_as_they_are() -> None:
+    processes = InProcessWork(PatientWorkers(Random(0)))
+    results = processes.stream(numbers)
+    assert [await anext(results), await anext(results)] == [1, 2]
+    with pytest.raises(OSError, match="the disk is gone"):
+        await anext(results)
+    await processes.close()
 
 
 @pytest.mark.parametrize("impatient", [False, True])

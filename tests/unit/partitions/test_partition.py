@@ -292,24 +292,21 @@ async def test_exactly_those_are_refused_whose_batches_could_not_be_written() ->
 
 
 @pytest.mark.parametrize("durability", [Durability.OS, Durability.FSYNC])
-def test_what_was_written_before_a_segment_could_not_be_begun_is_committed(durability: Durability) -> None:
-    async def scenario() -> None:
-        partition, hand = a_partition(durability=durability, segment_bytes=400)
-        append(partition, b"a" * 100)
+async def test_what_was_written_before_a_segment_could_not_be_begun_is_committed(durability: Durability) -> None:
+    partition, hand = a_partition(durability=durability, segment_bytes=400)
+    append(partition, b"a" * 100)
+    hand.carry_out(partition)
+    hand.asked = 0
+    told: list[ErrorCode] = []
+    partition.when_committed(gather(partition, b"b" * 100), told.append, seconds_max=30)
+    partition.log._disk.fail(0, errno.EMFILE, on=("create",))
+    with pytest.raises(Refusal):
+        gather(partition, b"c" * 100)
+    partition._turn.end()
+    if hand.asked:
         hand.carry_out(partition)
-        hand.asked = 0
-        told: list[ErrorCode] = []
-        partition.when_committed(gather(partition, b"b" * 100), told.append, seconds_max=30)
-        partition.log._disk.fail(0, errno.EMFILE, on=("create",))
-        with pytest.raises(Refusal):
-            gather(partition, b"c" * 100)
-        partition._turn.end()
-        if hand.asked:
-            hand.carry_out(partition)
-        assert told == [ErrorCode.NONE]
-        assert partition.high_watermark == 2
-
-    run(scenario())
+    assert told == [ErrorCode.NONE]
+    assert partition.high_watermark == 2
 
 
 def test_a_batch_that_could_not_be_written_with_others_is_refused_at_once() -> None:

@@ -8,7 +8,6 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset
 from riverlog.model.settings import Durability
 from tests.support.disk import MemoryDisk
-from tests.support.virtual_time import run
 from tests.unit.partitions.test_partition import NOW, a_partition, append, gather
 
 
@@ -59,23 +58,20 @@ def test_records_are_deleted_up_to_the_high_watermark_and_no_further() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_producer_is_known_when_all_its_records_went_and_the_power_failed(seed: int) -> None:
-    async def scenario() -> None:
-        partition, hand = a_partition(durability=Durability.FSYNC, retention_ms=0)
-        disk: MemoryDisk = partition.log._disk  # type: ignore[assignment]
-        disk.sync_folder("/")
-        gather(partition, b"value", producer_id=7, producer_epoch=0, base_sequence=0)
-        partition._turn.end()
-        hand.carry_out(partition)
-        deleted = await partition.retain(now_ms=NOW + 1, producers_older_than_ms=0)
-        assert [segment.next_offset for segment in deleted] == [1]
-        disk.random.seed(seed)
-        disk.crash()
-        folder, config = partition.log.folder, partition.log.config
-        log = Log.open(disk, folder, config, recovery_point=Offset(1), clean=False, now_ms=NOW)
-        assert [producer_id for producer_id, _ in log.producers.items()] == [7]
-
-    run(scenario())
+async def test_a_producer_is_known_when_all_its_records_went_and_the_power_failed(seed: int) -> None:
+    partition, hand = a_partition(durability=Durability.FSYNC, retention_ms=0)
+    disk: MemoryDisk = partition.log._disk  # type: ignore[assignment]
+    disk.sync_folder("/")
+    gather(partition, b"value", producer_id=7, producer_epoch=0, base_sequence=0)
+    partition._turn.end()
+    hand.carry_out(partition)
+    deleted = await partition.retain(now_ms=NOW + 1, producers_older_than_ms=0)
+    assert [segment.next_offset for segment in deleted] == [1]
+    disk.random.seed(seed)
+    disk.crash()
+    folder, config = partition.log.folder, partition.log.config
+    log = Log.open(disk, folder, config, recovery_point=Offset(1), clean=False, now_ms=NOW)
+    assert [producer_id for producer_id, _ in log.producers.items()] == [7]
 
 
 def test_files_of_deleted_segments_go_after_their_delay() -> None:

@@ -16,96 +16,81 @@ from tests.support.world import Universe
 from tests.unit.partitions.nodes import AT, append, crashed, folders, started
 
 
-def test_a_thousand_partitions_are_metadata_until_they_are_used() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        node = await started(universe)
-        async with Admin(AT, ports=universe.ports) as admin:
-            await admin.create_topic("orders", partitions=1_000)
-        assert folders(universe) == []
-        append(node, index=7)
-        assert folders(universe) == ["orders-7"]
-        assert node.parts.replicas.get("orders", 1_000) is None
-        assert node.parts.replicas.get("nothing", 0) is None
-        await node.stop()
-
-    run(scenario())
+async def test_a_thousand_partitions_are_metadata_until_they_are_used() -> None:
+    universe = Universe()
+    node = await started(universe)
+    async with Admin(AT, ports=universe.ports) as admin:
+        await admin.create_topic("orders", partitions=1_000)
+    assert folders(universe) == []
+    append(node, index=7)
+    assert folders(universe) == ["orders-7"]
+    assert node.parts.replicas.get("orders", 1_000) is None
+    assert node.parts.replicas.get("nothing", 0) is None
+    await node.stop()
 
 
-def test_settings_of_a_topic_reach_its_open_partitions() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        node = await started(universe)
-        async with Admin(AT, ports=universe.ports) as admin:
-            await admin.create_topic("orders", partitions=1)
-            append(node)
-            partition = node.parts.replicas.get("orders", 0)
-            assert partition is not None
-            await admin.alter_configs({"retention.ms": "1234"}, topic="orders")
-            assert partition.log.config.retention_ms == 1234
-        await node.stop()
-
-    run(scenario())
+async def test_settings_of_a_topic_reach_its_open_partitions() -> None:
+    universe = Universe()
+    node = await started(universe)
+    async with Admin(AT, ports=universe.ports) as admin:
+        await admin.create_topic("orders", partitions=1)
+        append(node)
+        partition = node.parts.replicas.get("orders", 0)
+        assert partition is not None
+        await admin.alter_configs({"retention.ms": "1234"}, topic="orders")
+        assert partition.log.config.retention_ms == 1234
+    await node.stop()
 
 
 @pytest.mark.parametrize("stops_cleanly", [True, False])
-def test_a_partition_nobody_opened_after_a_crash_is_still_recovered_later(stops_cleanly: bool) -> None:
-    async def scenario() -> None:
-        universe = Universe(3)
-        node = await started(universe)
-        async with Admin(AT, ports=universe.ports) as admin:
-            await admin.create_topic("orders", partitions=1)
-        for _ in range(20):
-            append(node)
+async def test_a_partition_nobody_opened_after_a_crash_is_still_recovered_later(stops_cleanly: bool) -> None:
+    universe = Universe(3)
+    node = await started(universe)
+    async with Admin(AT, ports=universe.ports) as admin:
+        await admin.create_topic("orders", partitions=1)
+    for _ in range(20):
+        append(node)
+    await universe.lose_power()
+    node = universe.node()
+    await node.start()
+    assert not node.parts.registry.directories[0].logs.clean
+    if stops_cleanly:
+        await node.stop()  # before upkeep had a chance to open anything
+    else:
         await universe.lose_power()
-        node = universe.node()
-        await node.start()
-        assert not node.parts.registry.directories[0].logs.clean
-        if stops_cleanly:
-            await node.stop()  # before upkeep had a chance to open anything
-        else:
-            await universe.lose_power()
-        node = universe.node()
-        await node.start()
-        partition = node.parts.replicas.get("orders", 0)
-        assert partition is not None
-        end = partition.log.log_end_offset
-        read = partition.read(Offset(0), bytes_max=1 << 20, upto=end, at_least_one=True)
-        assert read.size == end * (len(batch_of([b"value"])))
-        await node.stop()
-
-    run(scenario())
+    node = universe.node()
+    await node.start()
+    partition = node.parts.replicas.get("orders", 0)
+    assert partition is not None
+    end = partition.log.log_end_offset
+    read = partition.read(Offset(0), bytes_max=1 << 20, upto=end, at_least_one=True)
+    assert read.size == end * (len(batch_of([b"value"])))
+    await node.stop()
 
 
-def test_after_a_crash_partitions_recover_by_themselves() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        node = await crashed(universe, 3)
-        assert node.parts.registry.list_opened() == []
-        assert node.parts.registry.has_unopened
-        await asyncio.sleep(9)
-        assert [partition.high_watermark for partition in node.parts.registry.list_opened()] == [1, 1, 1]
-        assert not node.parts.registry.has_unopened
-        await node.stop()
-        assert (await started(universe)).parts.registry.directories[0].logs.clean
-
-    run(scenario())
+async def test_after_a_crash_partitions_recover_by_themselves() -> None:
+    universe = Universe()
+    node = await crashed(universe, 3)
+    assert node.parts.registry.list_opened() == []
+    assert node.parts.registry.has_unopened
+    await asyncio.sleep(9)
+    assert [partition.high_watermark for partition in node.parts.registry.list_opened()] == [1, 1, 1]
+    assert not node.parts.registry.has_unopened
+    await node.stop()
+    assert (await started(universe)).parts.registry.directories[0].logs.clean
 
 
-def test_clients_wait_for_a_partition_that_recovers_and_metadata_does_not() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        node = await crashed(universe, 2)
-        async with Admin(AT, ports=universe.ports) as admin, Producer(AT, ports=universe.ports) as producer:
-            (topic,) = await admin.describe_topics(["orders"])
-            assert len(topic.partitions) == 2
-            with pytest.raises(Recovering):
-                node.parts.replicas.get("orders", 1)
-            sent = await producer.send("orders", value=b"again", partition=1)
-            assert sent.offset == 1
-        await node.stop()
-
-    run(scenario())
+async def test_clients_wait_for_a_partition_that_recovers_and_metadata_does_not() -> None:
+    universe = Universe()
+    node = await crashed(universe, 2)
+    async with Admin(AT, ports=universe.ports) as admin, Producer(AT, ports=universe.ports) as producer:
+        (topic,) = await admin.describe_topics(["orders"])
+        assert len(topic.partitions) == 2
+        with pytest.raises(Recovering):
+            node.parts.replicas.get("orders", 1)
+        sent = await producer.send("orders", value=b"again", partition=1)
+        assert sent.offset == 1
+    await node.stop()
 
 
 def test_a_log_start_that_was_never_reached_is_one_error_line(caplog: pytest.LogCaptureFixture) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
 from riverlog.partitions.waiters import AppendWaiters
-from tests.support.virtual_time import run
 
 
 class Told(dict[int, ErrorCode]):
@@ -41,31 +40,25 @@ def test_what_is_lost_is_told_and_what_was_written_before_still_waits_for_its_co
     assert told[1] is ErrorCode.NONE
 
 
-def test_one_who_fails_keeps_nobody_behind_from_being_told() -> None:
+async def test_one_who_fails_keeps_nobody_behind_from_being_told() -> None:
     def fail(_code: ErrorCode) -> None:
         raise ValueError("a mistake")
 
-    async def scenario() -> None:
-        reported: list[object] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reported.append(context["message"]))
-        waiters, told = AppendWaiters(), Told()
-        waiters.add(Offset(0), fail, None)
-        waiters.add(Offset(1), told.by(1), None)
-        waiters.committed(Offset(2))
-        assert told == {1: ErrorCode.NONE}
-        assert reported == ["answer for a committed batch"]
-
-    run(scenario())
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reported.append(context["message"]))
+    waiters, told = AppendWaiters(), Told()
+    waiters.add(Offset(0), fail, None)
+    waiters.add(Offset(1), told.by(1), None)
+    waiters.committed(Offset(2))
+    assert told == {1: ErrorCode.NONE}
+    assert reported == ["answer for a committed batch"]
 
 
-def test_time_is_up_for_each_when_it_said() -> None:
-    async def scenario() -> None:
-        waiters, told = AppendWaiters(), Told()
-        for offset, seconds in enumerate((5.0, 1.0, None, 3.0)):
-            waiters.add(Offset(offset), told.by(offset), seconds)
-        for seconds, offsets in ((2, {1}), (2, {1, 3}), (2, {0, 1, 3}), (60, {0, 1, 3})):
-            await asyncio.sleep(seconds)
-            assert set(told) == offsets
-            assert set(told.values()) == {ErrorCode.REQUEST_TIMED_OUT}
-
-    run(scenario())
+async def test_time_is_up_for_each_when_it_said() -> None:
+    waiters, told = AppendWaiters(), Told()
+    for offset, seconds in enumerate((5.0, 1.0, None, 3.0)):
+        waiters.add(Offset(offset), told.by(offset), seconds)
+    for seconds, offsets in ((2, {1}), (2, {1, 3}), (2, {0, 1, 3}), (60, {0, 1, 3})):
+        await asyncio.sleep(seconds)
+        assert set(told) == offsets
+        assert set(told.values()) == {ErrorCode.REQUEST_TIMED_OUT}

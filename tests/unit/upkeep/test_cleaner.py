@@ -152,44 +152,38 @@ async def test_a_damaged_log_is_left_alone(universe: Universe) -> None:
 
 
 @pytest.mark.parametrize("seconds", [number * 0.0013 for number in range(16)])
-def test_a_topic_deleted_in_the_middle_of_it_is_gone(seconds: float) -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        node = await a_node_with_orders(universe)
-        await asyncio.sleep(2)  # the closed segments are flushed
-        compacting = asyncio.create_task(node._cleaner(node.parts).clean_dirtiest())
-        await asyncio.sleep(seconds)
-        async with Admin(AT, ports=universe.ports) as admin:
-            await admin.delete_topics(["orders"])
-        await compacting
-        await asyncio.sleep(20)
-        assert not node.parts.registry.directories[0].health.offline
-        assert not any(name.startswith("orders") for name in universe.disk.list("/data"))
-        await node.stop()
-
-    run(scenario())
+async def test_a_topic_deleted_in_the_middle_of_it_is_gone(seconds: float) -> None:
+    universe = Universe()
+    node = await a_node_with_orders(universe)
+    await asyncio.sleep(2)  # the closed segments are flushed
+    compacting = asyncio.create_task(node._cleaner(node.parts).clean_dirtiest())
+    await asyncio.sleep(seconds)
+    async with Admin(AT, ports=universe.ports) as admin:
+        await admin.delete_topics(["orders"])
+    await compacting
+    await asyncio.sleep(20)
+    assert not node.parts.registry.directories[0].health.offline
+    assert not any(name.startswith("orders") for name in universe.disk.list("/data"))
+    await node.stop()
 
 
 @pytest.mark.parametrize("seconds", [number * 0.0013 for number in range(16)])
-def test_a_node_stopped_in_the_middle_of_it_has_lost_nothing(seconds: float) -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        node = await a_node_with_orders(universe)
-        before = await read_all(universe)
-        await asyncio.sleep(2)
-        compacting = asyncio.create_task(node._cleaner(node.parts).clean_dirtiest())
-        await asyncio.sleep(seconds)
-        compacting.cancel()
-        await asyncio.wait([compacting])
-        await node.stop()
-        node = universe.node()
-        await node.start()
-        after = await read_all(universe)
-        assert set(after) <= set(before)
-        assert {key: value for _, key, value in after} == {key: value for _, key, value in before}
-        await node.stop()
-
-    run(scenario())
+async def test_a_node_stopped_in_the_middle_of_it_has_lost_nothing(seconds: float) -> None:
+    universe = Universe()
+    node = await a_node_with_orders(universe)
+    before = await read_all(universe)
+    await asyncio.sleep(2)
+    compacting = asyncio.create_task(node._cleaner(node.parts).clean_dirtiest())
+    await asyncio.sleep(seconds)
+    compacting.cancel()
+    await asyncio.wait([compacting])
+    await node.stop()
+    node = universe.node()
+    await node.start()
+    after = await read_all(universe)
+    assert set(after) <= set(before)
+    assert {key: value for _, key, value in after} == {key: value for _, key, value in before}
+    await node.stop()
 
 
 @in_a_universe

@@ -41,82 +41,68 @@ async def change(
     return list((await line.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, version, request)).responses)
 
 
-def test_every_version_changes_one_setting_and_leaves_the_others():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await with_orders(line)
-            for version in range(2):
-                flush = incremental.AlterableConfig("flush.ms", 0, f"{version + 5}")
-                policy = incremental.AlterableConfig("cleanup.policy", 2, "compact")
-                for each in (flush, policy):
-                    (done,) = await change(
-                        line, incremental.AlterConfigsResource(TOPIC, "orders", [each]), version=version
-                    )
-                    assert (done.error_code, done.resource_type, done.resource_name) == (
-                        ErrorCode.NONE,
-                        TOPIC,
-                        "orders",
-                    )
-                assert await value(line, "flush.ms") == f"{version + 5}"
-                assert await value(line, "cleanup.policy") == "delete,compact"
-
-    run(scenario())
+async def test_every_version_changes_one_setting_and_leaves_the_others():
+    async with serving() as (line, _node):
+        await with_orders(line)
+        for version in range(2):
+            flush = incremental.AlterableConfig("flush.ms", 0, f"{version + 5}")
+            policy = incremental.AlterableConfig("cleanup.policy", 2, "compact")
+            for each in (flush, policy):
+                (done,) = await change(line, incremental.AlterConfigsResource(TOPIC, "orders", [each]), version=version)
+                assert (done.error_code, done.resource_type, done.resource_name) == (
+                    ErrorCode.NONE,
+                    TOPIC,
+                    "orders",
+                )
+            assert await value(line, "flush.ms") == f"{version + 5}"
+            assert await value(line, "cleanup.policy") == "delete,compact"
 
 
-def test_every_version_replaces_all_settings():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await with_orders(line)
-            flush = incremental.AlterableConfig("flush.ms", 0, "5")
-            for version in range(3):
-                await change(line, incremental.AlterConfigsResource(TOPIC, "orders", [flush]))
-                for configs, code in (
-                    ([whole.AlterableConfig("segment.bytes", None)], ErrorCode.INVALID_REQUEST),
-                    ([whole.AlterableConfig("retention.ms", "7")], ErrorCode.NONE),
-                ):
-                    resources = [whole.AlterConfigsResource(TOPIC, "orders", configs)]
-                    request = whole.AlterConfigsRequest(resources=resources)
-                    (done,) = (await line.ask(ApiKey.ALTER_CONFIGS, version, request)).responses
-                    assert done.error_code == code
-                assert await value(line, "retention.ms") == "7"
-                assert await value(line, "flush.ms") == str(2**63 - 1)
-
-    run(scenario())
-
-
-def test_one_bad_resource_does_not_hold_up_the_others():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await with_orders(line)
-            flush = [incremental.AlterableConfig("flush.ms", 0, "5")]
-            bad = [incremental.AlterableConfig("flush.ms", 0, "soon")]
-            answers = await change(
-                line,
-                incremental.AlterConfigsResource(TOPIC, "bills", flush),
-                incremental.AlterConfigsResource(TOPIC, "orders", flush),
-                incremental.AlterConfigsResource(BROKER, "1", bad),
-            )
-            assert [each.error_code for each in answers] == [
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                ErrorCode.NONE,
-                ErrorCode.INVALID_REQUEST,
-            ]
-            assert "for all topics of a node it is log.flush.interval.ms" in answers[2].error_message
-            assert await value(line, "flush.ms") == "5"
-
-    run(scenario())
-
-
-def test_a_rehearsal_changes_nothing():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await with_orders(line)
-            flush = incremental.AlterConfigsResource(TOPIC, "orders", [incremental.AlterableConfig("flush.ms", 0, "5")])
-            (done,) = await change(line, flush, validate_only=True)
-            assert done.error_code == ErrorCode.NONE
+async def test_every_version_replaces_all_settings():
+    async with serving() as (line, _node):
+        await with_orders(line)
+        flush = incremental.AlterableConfig("flush.ms", 0, "5")
+        for version in range(3):
+            await change(line, incremental.AlterConfigsResource(TOPIC, "orders", [flush]))
+            for configs, code in (
+                ([whole.AlterableConfig("segment.bytes", None)], ErrorCode.INVALID_REQUEST),
+                ([whole.AlterableConfig("retention.ms", "7")], ErrorCode.NONE),
+            ):
+                resources = [whole.AlterConfigsResource(TOPIC, "orders", configs)]
+                request = whole.AlterConfigsRequest(resources=resources)
+                (done,) = (await line.ask(ApiKey.ALTER_CONFIGS, version, request)).responses
+                assert done.error_code == code
+            assert await value(line, "retention.ms") == "7"
             assert await value(line, "flush.ms") == str(2**63 - 1)
 
-    run(scenario())
+
+async def test_one_bad_resource_does_not_hold_up_the_others():
+    async with serving() as (line, _node):
+        await with_orders(line)
+        flush = [incremental.AlterableConfig("flush.ms", 0, "5")]
+        bad = [incremental.AlterableConfig("flush.ms", 0, "soon")]
+        answers = await change(
+            line,
+            incremental.AlterConfigsResource(TOPIC, "bills", flush),
+            incremental.AlterConfigsResource(TOPIC, "orders", flush),
+            incremental.AlterConfigsResource(BROKER, "1", bad),
+        )
+        assert [each.error_code for each in answers] == [
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.NONE,
+            ErrorCode.INVALID_REQUEST,
+        ]
+        assert "for all topics of a node it is log.flush.interval.ms" in answers[2].error_message
+        assert await value(line, "flush.ms") == "5"
+
+
+async def test_a_rehearsal_changes_nothing():
+    async with serving() as (line, _node):
+        await with_orders(line)
+        flush = incremental.AlterConfigsResource(TOPIC, "orders", [incremental.AlterableConfig("flush.ms", 0, "5")])
+        (done,) = await change(line, flush, validate_only=True)
+        assert done.error_code == ErrorCode.NONE
+        assert await value(line, "flush.ms") == str(2**63 - 1)
 
 
 def test_who_may_not_alter_is_told_so(monkeypatch: pytest.MonkeyPatch):
@@ -148,35 +134,32 @@ async def group_settings(line: Line) -> dict[str, tuple[str, int]]:
     return {each.name: (each.value, each.config_source) for each in described.configs}
 
 
-def test_a_group_gets_settings_of_its_own_and_lives_by_them():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line, "orders")
-            heartbeat = ConsumerGroupHeartbeatRequest(
-                group_id=GROUP_ID,
-                member_id="m",
-                member_epoch=0,
-                rebalance_timeout_ms=10_000,
-                subscribed_topic_names=["orders"],
-                topic_partitions=[],
-            )
-            beat = await line.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, heartbeat)
-            assert beat.heartbeat_interval_ms > 100
-            (done,) = await change(line, group_change("consumer.heartbeat.interval.ms", "100"))
-            assert done.error_code == ErrorCode.NONE
-            assert (await group_settings(line))["consumer.heartbeat.interval.ms"] == ("100", SettingSource.GROUP)
-            listed = await line.ask(ApiKey.LIST_CONFIG_RESOURCES, 1, ListConfigResourcesRequest([GROUP]))
-            assert [each.resource_name for each in listed.config_resources] == ["g"]
-            beat = await line.ask(
-                ApiKey.CONSUMER_GROUP_HEARTBEAT,
-                1,
-                ConsumerGroupHeartbeatRequest(group_id=GROUP_ID, member_id="m", member_epoch=beat.member_epoch),
-            )
-            assert (beat.error_code, beat.heartbeat_interval_ms) == (ErrorCode.NONE, 100)
-            await change(line, group_change("consumer.heartbeat.interval.ms", None, operation=1))
-            assert (await group_settings(line))["consumer.heartbeat.interval.ms"] == ("5000", SettingSource.DEFAULT)
-
-    run(scenario())
+async def test_a_group_gets_settings_of_its_own_and_lives_by_them():
+    async with serving() as (line, _node):
+        await prepared(line, "orders")
+        heartbeat = ConsumerGroupHeartbeatRequest(
+            group_id=GROUP_ID,
+            member_id="m",
+            member_epoch=0,
+            rebalance_timeout_ms=10_000,
+            subscribed_topic_names=["orders"],
+            topic_partitions=[],
+        )
+        beat = await line.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, heartbeat)
+        assert beat.heartbeat_interval_ms > 100
+        (done,) = await change(line, group_change("consumer.heartbeat.interval.ms", "100"))
+        assert done.error_code == ErrorCode.NONE
+        assert (await group_settings(line))["consumer.heartbeat.interval.ms"] == ("100", SettingSource.GROUP)
+        listed = await line.ask(ApiKey.LIST_CONFIG_RESOURCES, 1, ListConfigResourcesRequest([GROUP]))
+        assert [each.resource_name for each in listed.config_resources] == ["g"]
+        beat = await line.ask(
+            ApiKey.CONSUMER_GROUP_HEARTBEAT,
+            1,
+            ConsumerGroupHeartbeatRequest(group_id=GROUP_ID, member_id="m", member_epoch=beat.member_epoch),
+        )
+        assert (beat.error_code, beat.heartbeat_interval_ms) == (ErrorCode.NONE, 100)
+        await change(line, group_change("consumer.heartbeat.interval.ms", None, operation=1))
+        assert (await group_settings(line))["consumer.heartbeat.interval.ms"] == ("5000", SettingSource.DEFAULT)
 
 
 @pytest.mark.parametrize(
@@ -192,17 +175,14 @@ def test_a_group_gets_settings_of_its_own_and_lives_by_them():
         (group_change("consumer.session.timeout.ms", "50000", group=""), ErrorCode.INVALID_REQUEST, "has a name"),
     ],
 )
-def test_what_a_group_cannot_be_set_is_said(
+async def test_what_a_group_cannot_be_set_is_said(
     resource: incremental.AlterConfigsResource, code: ErrorCode, message: str
 ) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            (refused,) = await change(line, resource)
-            assert refused.error_code == code
-            assert message in refused.error_message
-            assert all(source != SettingSource.GROUP for _, source in (await group_settings(line)).values())
-
-    run(scenario())
+    async with serving() as (line, _node):
+        (refused,) = await change(line, resource)
+        assert refused.error_code == code
+        assert message in refused.error_message
+        assert all(source != SettingSource.GROUP for _, source in (await group_settings(line)).values())
 
 
 def test_not_everybody_may_change_a_group(monkeypatch: pytest.MonkeyPatch) -> None:

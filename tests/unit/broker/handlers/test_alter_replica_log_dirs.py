@@ -25,17 +25,14 @@ async def moved(line: Line, path: str, topic: str, index: int, version: int = 2)
     return int(result.error_code)
 
 
-def test_what_lies_there_already_is_done_and_the_rest_is_named():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[CreatableTopic("orders", 2)]))
-            for version in (1, 2):
-                assert await moved(line, "/data", "orders", 1, version) == ErrorCode.NONE
-            assert await moved(line, "/elsewhere", "orders", 1) == ErrorCode.LOG_DIR_NOT_FOUND
-            assert await moved(line, "/data", "orders", 2) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            assert await moved(line, "/data", "nobody", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-    run(scenario())
+async def test_what_lies_there_already_is_done_and_the_rest_is_named():
+    async with serving() as (line, _node):
+        await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[CreatableTopic("orders", 2)]))
+        for version in (1, 2):
+            assert await moved(line, "/data", "orders", 1, version) == ErrorCode.NONE
+        assert await moved(line, "/elsewhere", "orders", 1) == ErrorCode.LOG_DIR_NOT_FOUND
+        assert await moved(line, "/data", "orders", 2) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert await moved(line, "/data", "nobody", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_who_may_not_is_told(monkeypatch: pytest.MonkeyPatch):

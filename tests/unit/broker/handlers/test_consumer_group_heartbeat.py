@@ -13,7 +13,6 @@ from riverlog.wire.messages.create_partitions import CreatePartitionsRequest, Cr
 from tests.support.asking import Line, serving
 from tests.support.denial import deny
 from tests.support.group_lines import GROUP, commit, committed, prepared
-from tests.support.virtual_time import run
 
 
 async def beat(line: Line, member_id: str, epoch: int, version: int = 1, **more: Any) -> Any:
@@ -34,64 +33,55 @@ async def joined(line: Line, member_id: str = "m", version: int = 1, topic: str 
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_a_member_joins_stays_commits_and_leaves(version: int) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            await prepared(line, "t")
-            topic = node.parts.metadata.image.topic("t")
-            assert topic is not None
-            told = await joined(line, "" if version == 0 else "m", version)
-            assert told.error_code == ErrorCode.NONE
-            member_id = told.member_id
-            assert member_id == "m" or version == 0
-            (assigned,) = told.assignment.topic_partitions
-            assert (assigned.topic_id, assigned.partitions) == (topic.id, [0, 1])
-            owned = [TopicPartitions(topic.id, [0, 1])]
-            stays = await beat(line, member_id, told.member_epoch, version, topic_partitions=owned)
-            assert (stays.error_code, stays.assignment) == (ErrorCode.NONE, None)
-            member = {"member_id": member_id, "generation_id_or_member_epoch": stays.member_epoch}
-            assert await commit(line, "t", 4, **member) is ErrorCode.NONE
-            member["generation_id_or_member_epoch"] -= 1
-            assert await commit(line, "t", 5, **member) is ErrorCode.STALE_MEMBER_EPOCH
-            assert await committed(line, "t") == 4
-            assert (await beat(line, member_id, -1, version)).error_code == ErrorCode.NONE
-            gone = await beat(line, member_id, stays.member_epoch, version)
-            assert gone.error_code == ErrorCode.UNKNOWN_MEMBER_ID
-
-    run(scenario())
+async def test_a_member_joins_stays_commits_and_leaves(version: int) -> None:
+    async with serving() as (line, node):
+        await prepared(line, "t")
+        topic = node.parts.metadata.image.topic("t")
+        assert topic is not None
+        told = await joined(line, "" if version == 0 else "m", version)
+        assert told.error_code == ErrorCode.NONE
+        member_id = told.member_id
+        assert member_id == "m" or version == 0
+        (assigned,) = told.assignment.topic_partitions
+        assert (assigned.topic_id, assigned.partitions) == (topic.id, [0, 1])
+        owned = [TopicPartitions(topic.id, [0, 1])]
+        stays = await beat(line, member_id, told.member_epoch, version, topic_partitions=owned)
+        assert (stays.error_code, stays.assignment) == (ErrorCode.NONE, None)
+        member = {"member_id": member_id, "generation_id_or_member_epoch": stays.member_epoch}
+        assert await commit(line, "t", 4, **member) is ErrorCode.NONE
+        member["generation_id_or_member_epoch"] -= 1
+        assert await commit(line, "t", 5, **member) is ErrorCode.STALE_MEMBER_EPOCH
+        assert await committed(line, "t") == 4
+        assert (await beat(line, member_id, -1, version)).error_code == ErrorCode.NONE
+        gone = await beat(line, member_id, stays.member_epoch, version)
+        assert gone.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_new_partitions_reach_the_members() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            await prepared(line, "t")
-            topic = node.parts.metadata.image.topic("t")
-            assert topic is not None
-            told = await joined(line)
-            owned = [TopicPartitions(topic.id, [0, 1])]
-            await beat(line, "m", told.member_epoch, topic_partitions=owned)
-            more = CreatePartitionsRequest([CreatePartitionsTopic("t", 3)])
-            await line.ask(ApiKey.CREATE_PARTITIONS, 3, more)
-            await asyncio.sleep(2)  # a group rests between two assignments
-            told = await beat(line, "m", told.member_epoch)
-            (assigned,) = told.assignment.topic_partitions
-            assert assigned.partitions == [0, 1, 2]
-
-    run(scenario())
+async def test_new_partitions_reach_the_members() -> None:
+    async with serving() as (line, node):
+        await prepared(line, "t")
+        topic = node.parts.metadata.image.topic("t")
+        assert topic is not None
+        told = await joined(line)
+        owned = [TopicPartitions(topic.id, [0, 1])]
+        await beat(line, "m", told.member_epoch, topic_partitions=owned)
+        more = CreatePartitionsRequest([CreatePartitionsTopic("t", 3)])
+        await line.ask(ApiKey.CREATE_PARTITIONS, 3, more)
+        await asyncio.sleep(2)  # a group rests between two assignments
+        told = await beat(line, "m", told.member_epoch)
+        (assigned,) = told.assignment.topic_partitions
+        assert assigned.partitions == [0, 1, 2]
 
 
-def test_a_topic_that_comes_later_is_assigned() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line)
-            told = await joined(line)
-            assert told.assignment.topic_partitions == []
-            await prepared(line, "t")
-            await asyncio.sleep(2)
-            told = await beat(line, "m", told.member_epoch)
-            assert [each.partitions for each in told.assignment.topic_partitions] == [[0, 1]]
-
-    run(scenario())
+async def test_a_topic_that_comes_later_is_assigned() -> None:
+    async with serving() as (line, _node):
+        await prepared(line)
+        told = await joined(line)
+        assert told.assignment.topic_partitions == []
+        await prepared(line, "t")
+        await asyncio.sleep(2)
+        told = await beat(line, "m", told.member_epoch)
+        assert [each.partitions for each in told.assignment.topic_partitions] == [[0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -119,21 +109,15 @@ def test_a_topic_that_comes_later_is_assigned() -> None:
         ),
     ],
 )
-def test_what_is_refused(member_id: str, epoch: int, more: dict[str, Any], code: ErrorCode) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line, "t")
-            told = await beat(line, member_id, epoch, **more)
-            assert told.error_code == code
-            assert told.error_message
-
-    run(scenario())
+async def test_what_is_refused(member_id: str, epoch: int, more: dict[str, Any], code: ErrorCode) -> None:
+    async with serving() as (line, _node):
+        await prepared(line, "t")
+        told = await beat(line, member_id, epoch, **more)
+        assert told.error_code == code
+        assert told.error_message
 
 
-def test_topics_that_may_not_be_seen_are_not_subscribed(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        deny(monkeypatch, Operation.DESCRIBE)
-        async with serving() as (line, _node):
-            assert (await joined(line)).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-
-    run(scenario())
+async def test_topics_that_may_not_be_seen_are_not_subscribed(monkeypatch: pytest.MonkeyPatch) -> None:
+    deny(monkeypatch, Operation.DESCRIBE)
+    async with serving() as (line, _node):
+        assert (await joined(line)).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED

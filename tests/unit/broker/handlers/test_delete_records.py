@@ -40,18 +40,15 @@ async def earliest(line: Line) -> int:
     return int((await line.ask(ApiKey.LIST_OFFSETS, 7, request)).topics[0].partitions[0].offset)
 
 
-def test_every_version_moves_the_beginning_and_never_back():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await with_records(line)
-            for version, offset, begins in ((0, 3, 3), (1, 2, 3), (2, 7, 7)):
-                answer = await delete(line, offset, version=version)
-                assert (answer.error_code, answer.low_watermark) == (ErrorCode.NONE, begins)
-                assert await earliest(line) == begins
-            everything = await delete(line, -1)
-            assert (everything.error_code, everything.low_watermark) == (ErrorCode.NONE, 10)
-
-    run(scenario())
+async def test_every_version_moves_the_beginning_and_never_back():
+    async with serving() as (line, _node):
+        await with_records(line)
+        for version, offset, begins in ((0, 3, 3), (1, 2, 3), (2, 7, 7)):
+            answer = await delete(line, offset, version=version)
+            assert (answer.error_code, answer.low_watermark) == (ErrorCode.NONE, begins)
+            assert await earliest(line) == begins
+        everything = await delete(line, -1)
+        assert (everything.error_code, everything.low_watermark) == (ErrorCode.NONE, 10)
 
 
 @pytest.mark.parametrize(
@@ -63,35 +60,29 @@ def test_every_version_moves_the_beginning_and_never_back():
         (1, -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-def test_what_is_not_there_cannot_be_deleted(offset, partition, code):
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await with_records(line)
-            answer = await delete(line, offset, partition=partition)
-            assert (answer.error_code, answer.low_watermark) == (code, -1)
-            assert await earliest(line) == 0
-
-    run(scenario())
+async def test_what_is_not_there_cannot_be_deleted(offset, partition, code):
+    async with serving() as (line, _node):
+        await with_records(line)
+        answer = await delete(line, offset, partition=partition)
+        assert (answer.error_code, answer.low_watermark) == (code, -1)
+        assert await earliest(line) == 0
 
 
-def test_compacted_and_internal_topics_keep_their_records():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await line.ask(
-                ApiKey.CREATE_TOPICS,
-                7,
-                CreateTopicsRequest(
-                    topics=[
-                        CreatableTopic("keys", 1, 1, [], [CreatableTopicConfig("cleanup.policy", "compact")]),
-                        CreatableTopic("__consumer_offsets", 1),
-                    ]
-                ),
-            )
-            assert (await delete(line, 0, topic="keys")).error_code == ErrorCode.POLICY_VIOLATION
-            internal = await delete(line, 0, topic="__consumer_offsets")
-            assert internal.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-
-    run(scenario())
+async def test_compacted_and_internal_topics_keep_their_records():
+    async with serving() as (line, _node):
+        await line.ask(
+            ApiKey.CREATE_TOPICS,
+            7,
+            CreateTopicsRequest(
+                topics=[
+                    CreatableTopic("keys", 1, 1, [], [CreatableTopicConfig("cleanup.policy", "compact")]),
+                    CreatableTopic("__consumer_offsets", 1),
+                ]
+            ),
+        )
+        assert (await delete(line, 0, topic="keys")).error_code == ErrorCode.POLICY_VIOLATION
+        internal = await delete(line, 0, topic="__consumer_offsets")
+        assert internal.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 def test_who_may_not_delete_is_told_so(monkeypatch: pytest.MonkeyPatch):
@@ -104,37 +95,29 @@ def test_who_may_not_delete_is_told_so(monkeypatch: pytest.MonkeyPatch):
     run(scenario())
 
 
-def test_a_start_that_could_not_be_written_down_is_not_acknowledged():
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe, durability="fsync") as (line, _node):
-            await with_records(line)
-            universe.disk.fail(0, errno.ENOSPC, on=("write",), lasting=True)
-            answer = await delete(line, 3)
-            assert (answer.error_code, answer.low_watermark) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
-            universe.disk.heal()
-
-    run(scenario())
+async def test_a_start_that_could_not_be_written_down_is_not_acknowledged():
+    universe = Universe()
+    async with serving(universe, durability="fsync") as (line, _node):
+        await with_records(line)
+        universe.disk.fail(0, errno.ENOSPC, on=("write",), lasting=True)
+        answer = await delete(line, 3)
+        assert (answer.error_code, answer.low_watermark) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+        universe.disk.heal()
 
 
-def test_a_full_disk_does_not_refuse_what_makes_room():
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe) as (line, node):
-            await with_records(line)
-            (directory,) = node.parts.registry.directories
-            universe.disk.fail(0, errno.ENOSPC, on=("write",), lasting=True)
-            part = PartitionProduceData(index=0, records=batch_of([b"x"]))  # type: ignore[arg-type]  # as on the wire
-            refused = await line.ask(
-                ApiKey.PRODUCE,
-                12,
-                ProduceRequest(
-                    acks=-1, timeout_ms=1000, topic_data=[TopicProduceData("orders", partition_data=[part])]
-                ),
-            )
-            assert refused.responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
-            assert not directory.health.writable
-            assert (await delete(line, 3)).low_watermark == 3
-            universe.disk.heal()
-
-    run(scenario())
+async def test_a_full_disk_does_not_refuse_what_makes_room():
+    universe = Universe()
+    async with serving(universe) as (line, node):
+        await with_records(line)
+        (directory,) = node.parts.registry.directories
+        universe.disk.fail(0, errno.ENOSPC, on=("write",), lasting=True)
+        part = PartitionProduceData(index=0, records=batch_of([b"x"]))  # type: ignore[arg-type]  # as on the wire
+        refused = await line.ask(
+            ApiKey.PRODUCE,
+            12,
+            ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[TopicProduceData("orders", partition_data=[part])]),
+        )
+        assert refused.responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert not directory.health.writable
+        assert (await delete(line, 3)).low_watermark == 3
+        universe.disk.heal()

@@ -24,58 +24,49 @@ async def delete(line: Line, *topics: DeleteTopicState) -> list[Any]:
     return list((await line.ask(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=list(topics)))).responses)
 
 
-def test_every_version_deletes_by_name():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            for version in range(1, 6):
-                await create(line, "orders")
-                request = DeleteTopicsRequest(topic_names=["orders", "missing"])
-                gone, missing = (await line.ask(ApiKey.DELETE_TOPICS, version, request)).responses
-                assert (gone.name, gone.error_code) == ("orders", ErrorCode.NONE)
-                assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-    run(scenario())
-
-
-def test_by_name_or_by_id_but_not_both_and_not_twice():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            first, second, third = await create(line, "orders", "bills", "refunds")
-            answers = await delete(
-                line,
-                DeleteTopicState(name="orders"),
-                DeleteTopicState(topic_id=first),
-                DeleteTopicState(topic_id=second),
-                DeleteTopicState(name="bills", topic_id=second),
-                DeleteTopicState(topic_id=UUID(int=9)),
-                DeleteTopicState(),
-                DeleteTopicState(name="refunds"),
-            )
-            assert [each.error_code for each in answers] == [
-                ErrorCode.INVALID_REQUEST,
-                ErrorCode.INVALID_REQUEST,
-                ErrorCode.NONE,
-                ErrorCode.INVALID_REQUEST,
-                ErrorCode.UNKNOWN_TOPIC_ID,
-                ErrorCode.INVALID_REQUEST,
-                ErrorCode.NONE,
-            ]
-            assert [(each.name, each.topic_id) for each in answers[2::4]] == [("bills", second), ("refunds", third)]
-            (still_there,) = await delete(line, DeleteTopicState(topic_id=first))
-            assert still_there.error_code == ErrorCode.NONE
-
-    run(scenario())
-
-
-def test_a_cluster_may_forbid_it():
-    async def scenario() -> None:
-        async with serving(delete_topic_enable="false") as (line, _node):
+async def test_every_version_deletes_by_name():
+    async with serving() as (line, _node):
+        for version in range(1, 6):
             await create(line, "orders")
-            (answer,) = await delete(line, DeleteTopicState(name="orders"))
-            assert answer.error_code == ErrorCode.TOPIC_DELETION_DISABLED
-            assert "delete.topic.enable" in answer.error_message
+            request = DeleteTopicsRequest(topic_names=["orders", "missing"])
+            gone, missing = (await line.ask(ApiKey.DELETE_TOPICS, version, request)).responses
+            assert (gone.name, gone.error_code) == ("orders", ErrorCode.NONE)
+            assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    run(scenario())
+
+async def test_by_name_or_by_id_but_not_both_and_not_twice():
+    async with serving() as (line, _node):
+        first, second, third = await create(line, "orders", "bills", "refunds")
+        answers = await delete(
+            line,
+            DeleteTopicState(name="orders"),
+            DeleteTopicState(topic_id=first),
+            DeleteTopicState(topic_id=second),
+            DeleteTopicState(name="bills", topic_id=second),
+            DeleteTopicState(topic_id=UUID(int=9)),
+            DeleteTopicState(),
+            DeleteTopicState(name="refunds"),
+        )
+        assert [each.error_code for each in answers] == [
+            ErrorCode.INVALID_REQUEST,
+            ErrorCode.INVALID_REQUEST,
+            ErrorCode.NONE,
+            ErrorCode.INVALID_REQUEST,
+            ErrorCode.UNKNOWN_TOPIC_ID,
+            ErrorCode.INVALID_REQUEST,
+            ErrorCode.NONE,
+        ]
+        assert [(each.name, each.topic_id) for each in answers[2::4]] == [("bills", second), ("refunds", third)]
+        (still_there,) = await delete(line, DeleteTopicState(topic_id=first))
+        assert still_there.error_code == ErrorCode.NONE
+
+
+async def test_a_cluster_may_forbid_it():
+    async with serving(delete_topic_enable="false") as (line, _node):
+        await create(line, "orders")
+        (answer,) = await delete(line, DeleteTopicState(name="orders"))
+        assert answer.error_code == ErrorCode.TOPIC_DELETION_DISABLED
+        assert "delete.topic.enable" in answer.error_message
 
 
 @pytest.mark.parametrize(

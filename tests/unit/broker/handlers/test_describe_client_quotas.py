@@ -8,7 +8,6 @@ from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from tests.support.asking import serving
 from tests.support.denial import deny
-from tests.support.virtual_time import run
 
 
 @pytest.mark.parametrize(
@@ -26,23 +25,17 @@ from tests.support.virtual_time import run
         ([ComponentData("user", 2), ComponentData("ip", 2)], ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_a_filter_that_makes_sense_finds_nothing(components: list[ComponentData], code: ErrorCode) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            for version in (0, 1):
-                request = DescribeClientQuotasRequest(components)
-                response = await line.ask(ApiKey.DESCRIBE_CLIENT_QUOTAS, version, request)
-                assert response.error_code == code
-                assert response.entries == ([] if code is ErrorCode.NONE else None)
-
-    run(scenario())
+async def test_a_filter_that_makes_sense_finds_nothing(components: list[ComponentData], code: ErrorCode) -> None:
+    async with serving() as (line, _node):
+        for version in (0, 1):
+            request = DescribeClientQuotasRequest(components)
+            response = await line.ask(ApiKey.DESCRIBE_CLIENT_QUOTAS, version, request)
+            assert response.error_code == code
+            assert response.entries == ([] if code is ErrorCode.NONE else None)
 
 
-def test_not_everybody_may_see_quotas(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        deny(monkeypatch, Operation.DESCRIBE_CONFIGS)
-        async with serving() as (line, _node):
-            response = await line.ask(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, DescribeClientQuotasRequest())
-            assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-
-    run(scenario())
+async def test_not_everybody_may_see_quotas(monkeypatch: pytest.MonkeyPatch) -> None:
+    deny(monkeypatch, Operation.DESCRIBE_CONFIGS)
+    async with serving() as (line, _node):
+        response = await line.ask(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, DescribeClientQuotasRequest())
+        assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -36,79 +36,67 @@ async def with_orders(line: Line) -> None:
     await line.ask(ApiKey.CREATE_TOPICS, 7, request)
 
 
-def test_every_version_describes_every_setting_of_a_topic():
-    async def scenario() -> None:
-        async with serving(log_retention_hours="2") as (line, _node):
-            await with_orders(line)
-            for version in range(1, 5):
-                for nothing_named in (None, []):
-                    asked = DescribeConfigsResource(TOPIC, "orders", nothing_named)
-                    (result,) = await describe(line, asked, version=version)
-                    assert [each.name for each in result.configs] == list(TOPIC_SETTINGS)
-                retention = next(each for each in result.configs if each.name == "retention.ms")
-                assert (retention.value, retention.config_source) == ("5", SettingSource.TOPIC)
-                assert retention.synonyms == []
-                assert retention.documentation is None
-
-    run(scenario())
+async def test_every_version_describes_every_setting_of_a_topic():
+    async with serving(log_retention_hours="2") as (line, _node):
+        await with_orders(line)
+        for version in range(1, 5):
+            for nothing_named in (None, []):
+                asked = DescribeConfigsResource(TOPIC, "orders", nothing_named)
+                (result,) = await describe(line, asked, version=version)
+                assert [each.name for each in result.configs] == list(TOPIC_SETTINGS)
+            retention = next(each for each in result.configs if each.name == "retention.ms")
+            assert (retention.value, retention.config_source) == ("5", SettingSource.TOPIC)
+            assert retention.synonyms == []
+            assert retention.documentation is None
 
 
-def test_synonyms_types_and_documentation_are_given_when_asked_for():
-    async def scenario() -> None:
-        async with serving(log_retention_hours="2") as (line, _node):
-            await with_orders(line)
-            asked = DescribeConfigsResource(TOPIC, "orders", ["retention.ms"])
-            (result,) = await describe(line, asked, include_synonyms=True, include_documentation=True)
-            (retention,) = result.configs
-            assert retention.config_type == SettingType.LONG
-            assert retention.documentation == TOPIC_SETTINGS["retention.ms"].doc
-            assert [(each.name, each.value, each.source) for each in retention.synonyms] == [
-                ("retention.ms", "5", SettingSource.TOPIC),
-                ("log.retention.hours", "2", SettingSource.STATIC),
-                ("log.retention.hours", "168", SettingSource.DEFAULT),
-            ]
-
-    run(scenario())
+async def test_synonyms_types_and_documentation_are_given_when_asked_for():
+    async with serving(log_retention_hours="2") as (line, _node):
+        await with_orders(line)
+        asked = DescribeConfigsResource(TOPIC, "orders", ["retention.ms"])
+        (result,) = await describe(line, asked, include_synonyms=True, include_documentation=True)
+        (retention,) = result.configs
+        assert retention.config_type == SettingType.LONG
+        assert retention.documentation == TOPIC_SETTINGS["retention.ms"].doc
+        assert [(each.name, each.value, each.source) for each in retention.synonyms] == [
+            ("retention.ms", "5", SettingSource.TOPIC),
+            ("log.retention.hours", "2", SettingSource.STATIC),
+            ("log.retention.hours", "168", SettingSource.DEFAULT),
+        ]
 
 
-def test_a_broker_describes_itself_alone():
-    async def scenario() -> None:
-        async with serving(node_id="4") as (line, _node):
-            own, other, nobody = await describe(
-                line,
-                DescribeConfigsResource(BROKER, "4"),
-                DescribeConfigsResource(BROKER, "5"),
-                DescribeConfigsResource(7, "4"),
-            )
-            assert {each.name for each in own.configs} == set(NODE_SETTINGS)
-            read_only = {each.name: each.read_only for each in own.configs}
-            assert (read_only["node.id"], read_only["log.retention.ms"]) == (True, False)
-            assert other.error_code == nobody.error_code == ErrorCode.INVALID_REQUEST
-            assert other.error_message
-            assert nobody.error_message
-
-    run(scenario())
+async def test_a_broker_describes_itself_alone():
+    async with serving(node_id="4") as (line, _node):
+        own, other, nobody = await describe(
+            line,
+            DescribeConfigsResource(BROKER, "4"),
+            DescribeConfigsResource(BROKER, "5"),
+            DescribeConfigsResource(7, "4"),
+        )
+        assert {each.name for each in own.configs} == set(NODE_SETTINGS)
+        read_only = {each.name: each.read_only for each in own.configs}
+        assert (read_only["node.id"], read_only["log.retention.ms"]) == (True, False)
+        assert other.error_code == nobody.error_code == ErrorCode.INVALID_REQUEST
+        assert other.error_message
+        assert nobody.error_message
 
 
-def test_all_brokers_have_what_was_set_for_all():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            (nothing,) = await describe(line, DescribeConfigsResource(BROKER, ""))
-            assert nothing.configs == []
-            change = AlterConfigsResource(BROKER, "", [AlterableConfig("max.connections", 0, "7")])
-            await line.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(resources=[change]))
-            (result,) = await describe(line, DescribeConfigsResource(BROKER, ""))
-            assert [(each.name, each.value, each.config_source) for each in result.configs] == [
-                ("max.connections", "7", SettingSource.CLUSTER)
-            ]
-            (own,) = await describe(line, DescribeConfigsResource(BROKER, "1", ["max.connections"]))
-            assert [(each.value, each.config_source) for each in own.configs] == [("7", SettingSource.CLUSTER)]
-            change = AlterConfigsResource(BROKER, "1", [AlterableConfig("max.connections", 0, "8")])
-            await line.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(resources=[change]))
-            (result,) = await describe(line, DescribeConfigsResource(BROKER, ""), include_synonyms=True)
-            assert [(each.value, each.source) for each in result.configs[0].synonyms] == [("7", SettingSource.CLUSTER)]
-
-    run(scenario())
+async def test_all_brokers_have_what_was_set_for_all():
+    async with serving() as (line, _node):
+        (nothing,) = await describe(line, DescribeConfigsResource(BROKER, ""))
+        assert nothing.configs == []
+        change = AlterConfigsResource(BROKER, "", [AlterableConfig("max.connections", 0, "7")])
+        await line.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(resources=[change]))
+        (result,) = await describe(line, DescribeConfigsResource(BROKER, ""))
+        assert [(each.name, each.value, each.config_source) for each in result.configs] == [
+            ("max.connections", "7", SettingSource.CLUSTER)
+        ]
+        (own,) = await describe(line, DescribeConfigsResource(BROKER, "1", ["max.connections"]))
+        assert [(each.value, each.config_source) for each in own.configs] == [("7", SettingSource.CLUSTER)]
+        change = AlterConfigsResource(BROKER, "1", [AlterableConfig("max.connections", 0, "8")])
+        await line.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(resources=[change]))
+        (result,) = await describe(line, DescribeConfigsResource(BROKER, ""), include_synonyms=True)
+        assert [(each.value, each.source) for each in result.configs[0].synonyms] == [("7", SettingSource.CLUSTER)]
 
 
 def test_a_missing_topic_and_a_forbidden_one(monkeypatch: pytest.MonkeyPatch):
@@ -130,33 +118,27 @@ def test_a_missing_topic_and_a_forbidden_one(monkeypatch: pytest.MonkeyPatch):
     run(forbidden())
 
 
-def test_a_group_shows_what_the_node_gives_it_and_loggers_have_nothing():
-    async def scenario() -> None:
-        async with serving(group_consumer_session_timeout_ms="30000") as (line, _node):
-            asked = [DescribeConfigsResource(type_, name) for type_, name in ((32, "g"), (8, "1"), (16, "m"))]
-            group, loggers, metrics = await describe(line, *asked)
-            assert {each.name: (each.value, each.config_source) for each in group.configs} == {
-                "consumer.assignment.interval.ms": ("200", SettingSource.DEFAULT),
-                "consumer.heartbeat.interval.ms": ("5000", SettingSource.DEFAULT),
-                "consumer.session.timeout.ms": ("30000", SettingSource.STATIC),
-            }
-            assert not any(each.read_only for each in group.configs)
-            assert (loggers.error_code, loggers.configs, metrics.error_code, metrics.configs) == (0, [], 0, [])
-
-    run(scenario())
+async def test_a_group_shows_what_the_node_gives_it_and_loggers_have_nothing():
+    async with serving(group_consumer_session_timeout_ms="30000") as (line, _node):
+        asked = [DescribeConfigsResource(type_, name) for type_, name in ((32, "g"), (8, "1"), (16, "m"))]
+        group, loggers, metrics = await describe(line, *asked)
+        assert {each.name: (each.value, each.config_source) for each in group.configs} == {
+            "consumer.assignment.interval.ms": ("200", SettingSource.DEFAULT),
+            "consumer.heartbeat.interval.ms": ("5000", SettingSource.DEFAULT),
+            "consumer.session.timeout.ms": ("30000", SettingSource.STATIC),
+        }
+        assert not any(each.read_only for each in group.configs)
+        assert (loggers.error_code, loggers.configs, metrics.error_code, metrics.configs) == (0, [], 0, [])
 
 
 @pytest.mark.parametrize("name", ["9" * 5_000, "x" * 32_767, "\x00" * 32_767])
 @pytest.mark.parametrize("version", [1, 4])
-def test_the_longest_name_is_answered(name: str, version: int) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            resources = [DescribeConfigsResource(resource_type=kind, resource_name=name) for kind in (4, 2)]
-            asked = DescribeConfigsRequest(resources=resources)
-            response = await line.ask(ApiKey.DESCRIBE_CONFIGS, version, asked)
-            assert response.results[0].error_code == ErrorCode.INVALID_REQUEST
-            assert len(response.results[0].error_message) <= ERROR_MESSAGE_CHARACTERS_MAX
-            assert response.results[0].resource_name == name
-            assert node.stats.contained == 0
-
-    run(scenario())
+async def test_the_longest_name_is_answered(name: str, version: int) -> None:
+    async with serving() as (line, node):
+        resources = [DescribeConfigsResource(resource_type=kind, resource_name=name) for kind in (4, 2)]
+        asked = DescribeConfigsRequest(resources=resources)
+        response = await line.ask(ApiKey.DESCRIBE_CONFIGS, version, asked)
+        assert response.results[0].error_code == ErrorCode.INVALID_REQUEST
+        assert len(response.results[0].error_message) <= ERROR_MESSAGE_CHARACTERS_MAX
+        assert response.results[0].resource_name == name
+        assert node.stats.contained == 0

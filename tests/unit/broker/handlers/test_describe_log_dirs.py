@@ -37,38 +37,29 @@ def sizes(response: Any) -> dict[tuple[str, int], int]:
     }
 
 
-def test_every_version_tells_where_partitions_are_and_how_large():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            written = await with_records(line)
-            for version in range(1, 6):
-                response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, version, DescribeLogDirsRequest(topics=None))
-                assert [result.log_dir for result in response.results] == ["/data"]
-                assert sizes(response) == {("orders", 0): 0, ("orders", 1): written, ("bills", 0): 0}
-
-    run(scenario())
+async def test_every_version_tells_where_partitions_are_and_how_large():
+    async with serving() as (line, _node):
+        written = await with_records(line)
+        for version in range(1, 6):
+            response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, version, DescribeLogDirsRequest(topics=None))
+            assert [result.log_dir for result in response.results] == ["/data"]
+            assert sizes(response) == {("orders", 0): 0, ("orders", 1): written, ("bills", 0): 0}
 
 
-def test_some_partitions_can_be_asked_for():
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            written = await with_records(line)
-            asked = [DescribableLogDirTopic("orders", [1, 7]), DescribableLogDirTopic("missing", [0])]
-            response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=asked))
-            assert sizes(response) == {("orders", 1): written}
-
-    run(scenario())
+async def test_some_partitions_can_be_asked_for():
+    async with serving() as (line, _node):
+        written = await with_records(line)
+        asked = [DescribableLogDirTopic("orders", [1, 7]), DescribableLogDirTopic("missing", [0])]
+        response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=asked))
+        assert sizes(response) == {("orders", 1): written}
 
 
-def test_several_directories_are_told_apart():
-    async def scenario() -> None:
-        async with serving(log_dirs="/data,/more") as (line, _node):
-            await with_records(line)
-            response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None))
-            assert sorted(result.log_dir for result in response.results) == ["/data", "/more"]
-            assert set(sizes(response)) == {("orders", 0), ("orders", 1), ("bills", 0)}
-
-    run(scenario())
+async def test_several_directories_are_told_apart():
+    async with serving(log_dirs="/data,/more") as (line, _node):
+        await with_records(line)
+        response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None))
+        assert sorted(result.log_dir for result in response.results) == ["/data", "/more"]
+        assert set(sizes(response)) == {("orders", 0), ("orders", 1), ("bills", 0)}
 
 
 def test_who_may_not_describe_sees_nothing(monkeypatch: pytest.MonkeyPatch):
@@ -81,16 +72,13 @@ def test_who_may_not_describe_sees_nothing(monkeypatch: pytest.MonkeyPatch):
     run(scenario())
 
 
-def test_a_full_directory_has_no_room_left():
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            (directory,) = node.parts.registry.directories
-            response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=[]))
-            assert 0 < response.results[0].usable_bytes < response.results[0].total_bytes
-            assert node.not_ready() is None
-            directory.health.failed(OSError(errno.ENOSPC, "no space left"))
-            response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=[]))
-            assert (response.results[0].error_code, response.results[0].usable_bytes) == (ErrorCode.NONE, 0)
-            assert "is full" in (node.not_ready() or "")
-
-    run(scenario())
+async def test_a_full_directory_has_no_room_left():
+    async with serving() as (line, node):
+        (directory,) = node.parts.registry.directories
+        response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=[]))
+        assert 0 < response.results[0].usable_bytes < response.results[0].total_bytes
+        assert node.not_ready() is None
+        directory.health.failed(OSError(errno.ENOSPC, "no space left"))
+        response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=[]))
+        assert (response.results[0].error_code, response.results[0].usable_bytes) == (ErrorCode.NONE, 0)
+        assert "is full" in (node.not_ready() or "")

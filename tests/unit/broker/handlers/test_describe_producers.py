@@ -11,41 +11,34 @@ from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest,
 from tests.support.asking import serving
 from tests.support.batches import batch_of
 from tests.support.denial import deny
-from tests.support.virtual_time import run
 
 
-def test_a_partition_names_its_producers() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("t", 2)]))
-            batches = [
-                batch_of([b"a", b"b"], producer_id=7, producer_epoch=3, base_sequence=0),
-                batch_of([b"c"], producer_id=7, producer_epoch=3, base_sequence=2),
-            ]
-            for batch in batches:
-                part = PartitionProduceData(index=1, records=batch)
-                produce = ProduceRequest(
-                    acks=-1, timeout_ms=1_000, topic_data=[TopicProduceData("t", partition_data=[part])]
-                )
-                await line.ask(ApiKey.PRODUCE, 12, produce)
-            asked = DescribeProducersRequest([TopicRequest("t", [0, 1, 2])])
-            (topic,) = (await line.ask(ApiKey.DESCRIBE_PRODUCERS, 0, asked)).topics
-            silent, written, missing = topic.partitions
-            assert (silent.error_code, silent.active_producers) == (ErrorCode.NONE, [])
-            (producer,) = written.active_producers
-            assert (producer.producer_id, producer.producer_epoch, producer.last_sequence) == (7, 3, 2)
-            assert producer.current_txn_start_offset == -1
-            assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-    run(scenario())
+async def test_a_partition_names_its_producers() -> None:
+    async with serving() as (line, _node):
+        await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("t", 2)]))
+        batches = [
+            batch_of([b"a", b"b"], producer_id=7, producer_epoch=3, base_sequence=0),
+            batch_of([b"c"], producer_id=7, producer_epoch=3, base_sequence=2),
+        ]
+        for batch in batches:
+            part = PartitionProduceData(index=1, records=batch)
+            produce = ProduceRequest(
+                acks=-1, timeout_ms=1_000, topic_data=[TopicProduceData("t", partition_data=[part])]
+            )
+            await line.ask(ApiKey.PRODUCE, 12, produce)
+        asked = DescribeProducersRequest([TopicRequest("t", [0, 1, 2])])
+        (topic,) = (await line.ask(ApiKey.DESCRIBE_PRODUCERS, 0, asked)).topics
+        silent, written, missing = topic.partitions
+        assert (silent.error_code, silent.active_producers) == (ErrorCode.NONE, [])
+        (producer,) = written.active_producers
+        assert (producer.producer_id, producer.producer_epoch, producer.last_sequence) == (7, 3, 2)
+        assert producer.current_txn_start_offset == -1
+        assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_not_everybody_may_see_producers(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        deny(monkeypatch, Operation.READ)
-        async with serving() as (line, _node):
-            asked = DescribeProducersRequest([TopicRequest("t", [0])])
-            (topic,) = (await line.ask(ApiKey.DESCRIBE_PRODUCERS, 0, asked)).topics
-            assert topic.partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-
-    run(scenario())
+async def test_not_everybody_may_see_producers(monkeypatch: pytest.MonkeyPatch) -> None:
+    deny(monkeypatch, Operation.READ)
+    async with serving() as (line, _node):
+        asked = DescribeProducersRequest([TopicRequest("t", [0])])
+        (topic,) = (await line.ask(ApiKey.DESCRIBE_PRODUCERS, 0, asked)).topics
+        assert topic.partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED

@@ -8,31 +8,24 @@ from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 from tests.support.asking import serving
 from tests.support.denial import deny
-from tests.support.virtual_time import run
 
 
-def test_no_user_is_found() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            key = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
-            everybody = await line.ask(key, 0, DescribeUserScramCredentialsRequest())
-            assert (everybody.error_code, everybody.results) == (ErrorCode.NONE, [])
-            users = [UserName("ada"), UserName("bob"), UserName("ada")]
-            named = await line.ask(key, 0, DescribeUserScramCredentialsRequest(users))
-            assert {each.user: each.error_code for each in named.results} == {
-                "ada": ErrorCode.DUPLICATE_RESOURCE,
-                "bob": ErrorCode.RESOURCE_NOT_FOUND,
-            }
-
-    run(scenario())
+async def test_no_user_is_found() -> None:
+    async with serving() as (line, _node):
+        key = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
+        everybody = await line.ask(key, 0, DescribeUserScramCredentialsRequest())
+        assert (everybody.error_code, everybody.results) == (ErrorCode.NONE, [])
+        users = [UserName("ada"), UserName("bob"), UserName("ada")]
+        named = await line.ask(key, 0, DescribeUserScramCredentialsRequest(users))
+        assert {each.user: each.error_code for each in named.results} == {
+            "ada": ErrorCode.DUPLICATE_RESOURCE,
+            "bob": ErrorCode.RESOURCE_NOT_FOUND,
+        }
 
 
-def test_not_everybody_may_see_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        deny(monkeypatch, Operation.DESCRIBE)
-        async with serving() as (line, _node):
-            request = DescribeUserScramCredentialsRequest()
-            response = await line.ask(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, request)
-            assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-
-    run(scenario())
+async def test_not_everybody_may_see_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    deny(monkeypatch, Operation.DESCRIBE)
+    async with serving() as (line, _node):
+        request = DescribeUserScramCredentialsRequest()
+        response = await line.ask(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, request)
+        assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

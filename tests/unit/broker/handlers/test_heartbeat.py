@@ -9,23 +9,19 @@ from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.heartbeat import HeartbeatRequest
 from tests.support.asking import serving
 from tests.support.group_lines import GROUP, in_a_group, prepared
-from tests.support.virtual_time import run
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_heartbeats_keep_a_member_in_its_group(version: int) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line)
-            told = await in_a_group(line)
-            beat = HeartbeatRequest(GROUP, told.generation_id, told.member_id)
-            for _ in range(5):
-                await asyncio.sleep(8)
-                assert (await line.ask(ApiKey.HEARTBEAT, version, beat)).error_code == ErrorCode.NONE
-            await asyncio.sleep(11)
-            assert (await line.ask(ApiKey.HEARTBEAT, version, beat)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-
-    run(scenario())
+async def test_heartbeats_keep_a_member_in_its_group(version: int) -> None:
+    async with serving() as (line, _node):
+        await prepared(line)
+        told = await in_a_group(line)
+        beat = HeartbeatRequest(GROUP, told.generation_id, told.member_id)
+        for _ in range(5):
+            await asyncio.sleep(8)
+            assert (await line.ask(ApiKey.HEARTBEAT, version, beat)).error_code == ErrorCode.NONE
+        await asyncio.sleep(11)
+        assert (await line.ask(ApiKey.HEARTBEAT, version, beat)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 @pytest.mark.parametrize(
@@ -37,12 +33,9 @@ def test_heartbeats_keep_a_member_in_its_group(version: int) -> None:
         ("other", None, 0, ErrorCode.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_strangers_are_told(group: str, member_id: str | None, generation: int, code: ErrorCode) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line)
-            told = await in_a_group(line)
-            beat = HeartbeatRequest(group, told.generation_id + generation, member_id or told.member_id)
-            assert (await line.ask(ApiKey.HEARTBEAT, 4, beat)).error_code == code
-
-    run(scenario())
+async def test_strangers_are_told(group: str, member_id: str | None, generation: int, code: ErrorCode) -> None:
+    async with serving() as (line, _node):
+        await prepared(line)
+        told = await in_a_group(line)
+        beat = HeartbeatRequest(group, told.generation_id + generation, member_id or told.member_id)
+        assert (await line.ask(ApiKey.HEARTBEAT, 4, beat)).error_code == code

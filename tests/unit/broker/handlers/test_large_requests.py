@@ -26,7 +26,6 @@ from riverlog.wire.messages.write_txn_markers import (
 )
 from tests.support.asking import serving
 from tests.support.group_lines import commit, prepared
-from tests.support.virtual_time import run
 
 MANY: Final = 10 * REQUEST_PORTION
 INDEXES: Final = list(range(MANY))
@@ -101,27 +100,21 @@ def vars_of(message: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_nobody_waits_for_a_large_request_as_a_whole(name: str) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            await prepared(line, "t")
-            await node.parts.transactions.ensure_topic()
-            await commit(line, "t", 1)
-            key, version, request = LARGE[name]
-            few, _ = await counted(line.send(key, version, type(request)()))
-            many, answer = await counted(line.send(key, version, request))
-            assert many - few >= MANY // REQUEST_PORTION - 1
-            assert _leaves(answer) >= MANY
-
-    run(scenario())
+async def test_nobody_waits_for_a_large_request_as_a_whole(name: str) -> None:
+    async with serving() as (line, node):
+        await prepared(line, "t")
+        await node.parts.transactions.ensure_topic()
+        await commit(line, "t", 1)
+        key, version, request = LARGE[name]
+        few, _ = await counted(line.send(key, version, type(request)()))
+        many, answer = await counted(line.send(key, version, request))
+        assert many - few >= MANY // REQUEST_PORTION - 1
+        assert _leaves(answer) >= MANY
 
 
-def test_a_topic_is_described_once_however_often_it_is_named() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line, "t", "u")
-            for count in (2, MANY):
-                asked = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in ("u", "t") * count])
-                assert [topic.name for topic in (await line.ask(ApiKey.METADATA, 12, asked)).topics] == ["u", "t"]
-
-    run(scenario())
+async def test_a_topic_is_described_once_however_often_it_is_named() -> None:
+    async with serving() as (line, _node):
+        await prepared(line, "t", "u")
+        for count in (2, MANY):
+            asked = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in ("u", "t") * count])
+            assert [topic.name for topic in (await line.ask(ApiKey.METADATA, 12, asked)).topics] == ["u", "t"]

@@ -13,46 +13,37 @@ from tests.support.virtual_time import run
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_a_member_leaves_once(version: int) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line)
-            told = await in_a_group(line)
-            for code in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
-                request = LeaveGroupRequest(GROUP, [MemberIdentity(told.member_id)], told.member_id)
-                answer = await line.ask(ApiKey.LEAVE_GROUP, version, request)
-                if version < 3:
-                    assert answer.error_code == code
-                else:
-                    assert answer.error_code == ErrorCode.NONE
-                    assert [(each.member_id, each.error_code) for each in answer.members] == [(told.member_id, code)]
-
-    run(scenario())
+async def test_a_member_leaves_once(version: int) -> None:
+    async with serving() as (line, _node):
+        await prepared(line)
+        told = await in_a_group(line)
+        for code in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
+            request = LeaveGroupRequest(GROUP, [MemberIdentity(told.member_id)], told.member_id)
+            answer = await line.ask(ApiKey.LEAVE_GROUP, version, request)
+            if version < 3:
+                assert answer.error_code == code
+            else:
+                assert answer.error_code == ErrorCode.NONE
+                assert [(each.member_id, each.error_code) for each in answer.members] == [(told.member_id, code)]
 
 
-def test_an_operator_removes_a_static_member_by_its_name() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line)
-            await in_a_group(line, group_instance_id="a")
-            request = LeaveGroupRequest(GROUP, [MemberIdentity("", "a"), MemberIdentity("", "b")])
-            answer = await line.ask(ApiKey.LEAVE_GROUP, 5, request)
-            assert [(each.group_instance_id, each.error_code) for each in answer.members] == [
-                ("a", ErrorCode.NONE),
-                ("b", ErrorCode.UNKNOWN_MEMBER_ID),
-            ]
-
-    run(scenario())
+async def test_an_operator_removes_a_static_member_by_its_name() -> None:
+    async with serving() as (line, _node):
+        await prepared(line)
+        await in_a_group(line, group_instance_id="a")
+        request = LeaveGroupRequest(GROUP, [MemberIdentity("", "a"), MemberIdentity("", "b")])
+        answer = await line.ask(ApiKey.LEAVE_GROUP, 5, request)
+        assert [(each.group_instance_id, each.error_code) for each in answer.members] == [
+            ("a", ErrorCode.NONE),
+            ("b", ErrorCode.UNKNOWN_MEMBER_ID),
+        ]
 
 
-def test_a_group_without_a_name_is_refused_as_a_whole() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line)
-            answer = await line.ask(ApiKey.LEAVE_GROUP, 4, LeaveGroupRequest("", [MemberIdentity("m")]))
-            assert (answer.error_code, answer.members) == (ErrorCode.INVALID_GROUP_ID, [])
-
-    run(scenario())
+async def test_a_group_without_a_name_is_refused_as_a_whole() -> None:
+    async with serving() as (line, _node):
+        await prepared(line)
+        answer = await line.ask(ApiKey.LEAVE_GROUP, 4, LeaveGroupRequest("", [MemberIdentity("m")]))
+        assert (answer.error_code, answer.members) == (ErrorCode.INVALID_GROUP_ID, [])
 
 
 def test_why_a_member_came_and_went_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

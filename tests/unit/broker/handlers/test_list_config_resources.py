@@ -9,7 +9,6 @@ from riverlog.wire.messages.create_topics import CreatableTopic, CreateTopicsReq
 from riverlog.wire.messages.list_config_resources import ListConfigResourcesRequest
 from tests.support.asking import serving
 from tests.support.denial import deny
-from tests.support.virtual_time import run
 
 
 @pytest.mark.parametrize(
@@ -22,31 +21,22 @@ from tests.support.virtual_time import run
         (1, [16, 32], set()),
     ],
 )
-def test_resources_are_listed_by_type(version: int, types: list[int], found: set[tuple[str, int]]) -> None:
-    async def scenario() -> None:
-        async with serving(node_id="5") as (line, _node):
-            await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("t")]))
-            response = await line.ask(ApiKey.LIST_CONFIG_RESOURCES, version, ListConfigResourcesRequest(types))
-            assert response.error_code == ErrorCode.NONE
-            assert {(each.resource_name, each.resource_type) for each in response.config_resources} == found
-
-    run(scenario())
+async def test_resources_are_listed_by_type(version: int, types: list[int], found: set[tuple[str, int]]) -> None:
+    async with serving(node_id="5") as (line, _node):
+        await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("t")]))
+        response = await line.ask(ApiKey.LIST_CONFIG_RESOURCES, version, ListConfigResourcesRequest(types))
+        assert response.error_code == ErrorCode.NONE
+        assert {(each.resource_name, each.resource_type) for each in response.config_resources} == found
 
 
-def test_an_unknown_type_is_refused() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            response = await line.ask(ApiKey.LIST_CONFIG_RESOURCES, 1, ListConfigResourcesRequest([2, 3]))
-            assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
-
-    run(scenario())
+async def test_an_unknown_type_is_refused() -> None:
+    async with serving() as (line, _node):
+        response = await line.ask(ApiKey.LIST_CONFIG_RESOURCES, 1, ListConfigResourcesRequest([2, 3]))
+        assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_not_everybody_may_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        deny(monkeypatch, Operation.DESCRIBE_CONFIGS)
-        async with serving() as (line, _node):
-            response = await line.ask(ApiKey.LIST_CONFIG_RESOURCES, 1, ListConfigResourcesRequest())
-            assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-
-    run(scenario())
+async def test_not_everybody_may_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    deny(monkeypatch, Operation.DESCRIBE_CONFIGS)
+    async with serving() as (line, _node):
+        response = await line.ask(ApiKey.LIST_CONFIG_RESOURCES, 1, ListConfigResourcesRequest())
+        assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

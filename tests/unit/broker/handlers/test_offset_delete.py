@@ -13,7 +13,6 @@ from riverlog.wire.messages.offset_delete import (
 from tests.support.asking import serving
 from tests.support.denial import deny
 from tests.support.group_lines import GROUP, commit, committed, prepared
-from tests.support.virtual_time import run
 
 
 def request(group: str = GROUP) -> OffsetDeleteRequest:
@@ -21,39 +20,30 @@ def request(group: str = GROUP) -> OffsetDeleteRequest:
     return OffsetDeleteRequest(group, [OffsetDeleteRequestTopic(name, parts) for name in ("missing", "t")])
 
 
-def test_offsets_are_forgotten() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line, "t")
-            await commit(line, "t", 7)
-            response = await line.ask(ApiKey.OFFSET_DELETE, 0, request())
-            assert response.error_code == ErrorCode.NONE
-            codes = {topic.name: [each.error_code for each in topic.partitions] for topic in response.topics}
-            assert codes == {
-                "missing": [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 3,
-                "t": [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
-            }
-            assert await committed(line, "t") == -1
-
-    run(scenario())
+async def test_offsets_are_forgotten() -> None:
+    async with serving() as (line, _node):
+        await prepared(line, "t")
+        await commit(line, "t", 7)
+        response = await line.ask(ApiKey.OFFSET_DELETE, 0, request())
+        assert response.error_code == ErrorCode.NONE
+        codes = {topic.name: [each.error_code for each in topic.partitions] for topic in response.topics}
+        assert codes == {
+            "missing": [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 3,
+            "t": [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
+        }
+        assert await committed(line, "t") == -1
 
 
-def test_a_group_that_does_not_exist_is_refused_as_a_whole() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line, "t")
-            response = await line.ask(ApiKey.OFFSET_DELETE, 0, request("nobody"))
-            assert (response.error_code, response.topics) == (ErrorCode.GROUP_ID_NOT_FOUND, [])
-
-    run(scenario())
+async def test_a_group_that_does_not_exist_is_refused_as_a_whole() -> None:
+    async with serving() as (line, _node):
+        await prepared(line, "t")
+        response = await line.ask(ApiKey.OFFSET_DELETE, 0, request("nobody"))
+        assert (response.error_code, response.topics) == (ErrorCode.GROUP_ID_NOT_FOUND, [])
 
 
-def test_not_everybody_may_delete(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        deny(monkeypatch, Operation.DELETE)
-        async with serving() as (line, _node):
-            await prepared(line, "t")
-            response = await line.ask(ApiKey.OFFSET_DELETE, 0, request())
-            assert response.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
-
-    run(scenario())
+async def test_not_everybody_may_delete(monkeypatch: pytest.MonkeyPatch) -> None:
+    deny(monkeypatch, Operation.DELETE)
+    async with serving() as (line, _node):
+        await prepared(line, "t")
+        response = await line.ask(ApiKey.OFFSET_DELETE, 0, request())
+        assert response.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED

@@ -11,7 +11,6 @@ from riverlog.wire.messages.offset_for_leader_epoch import (
 )
 from tests.support.asking import Line, serving
 from tests.support.batches import batch_of
-from tests.support.virtual_time import run
 from tests.support.world import Universe
 from tests.unit.broker.handlers.test_produce import create, produced, request
 
@@ -23,21 +22,18 @@ async def asked(line: Line, epoch: int, partition: int = 0) -> Any:
     return response.topics[0].partitions[0]
 
 
-def test_an_epoch_ends_where_the_next_began() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe, durability="fsync") as (line, _node):
-            await create(line)
-            await produced(line, request(batch_of([b"a", b"b"])))
-            assert (await asked(line, 0)).end_offset == 2
-            assert (await asked(line, 7)).end_offset == -1
-            assert (await asked(line, 0, partition=3)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            await universe.lose_power()
-        async with serving(universe) as (line, _node):
-            assert (await asked(line, 1)).end_offset == 2  # a node that may have forgotten something begins anew
-            await produced(line, request(batch_of([b"c"])))
-            ended, going_on = await asked(line, 0), await asked(line, 1)
-            assert (ended.leader_epoch, ended.end_offset) == (0, 2)
-            assert (going_on.leader_epoch, going_on.end_offset) == (1, 3)
-
-    run(scenario())
+async def test_an_epoch_ends_where_the_next_began() -> None:
+    universe = Universe()
+    async with serving(universe, durability="fsync") as (line, _node):
+        await create(line)
+        await produced(line, request(batch_of([b"a", b"b"])))
+        assert (await asked(line, 0)).end_offset == 2
+        assert (await asked(line, 7)).end_offset == -1
+        assert (await asked(line, 0, partition=3)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        await universe.lose_power()
+    async with serving(universe) as (line, _node):
+        assert (await asked(line, 1)).end_offset == 2  # a node that may have forgotten something begins anew
+        await produced(line, request(batch_of([b"c"])))
+        ended, going_on = await asked(line, 0), await asked(line, 1)
+        assert (ended.leader_epoch, ended.end_offset) == (0, 2)
+        assert (going_on.leader_epoch, going_on.end_offset) == (1, 3)

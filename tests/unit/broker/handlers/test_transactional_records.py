@@ -17,7 +17,6 @@ from tests.support.asking import Line, serving
 from tests.support.group_lines import prepared
 from tests.support.reading_committed import passed_over
 from tests.support.transaction_lines import BUMPED, added, begun, ended, fetching, sent
-from tests.support.virtual_time import run
 from tests.support.world import Universe
 
 ORDERS = TopicPartition("orders", 0)
@@ -57,120 +56,97 @@ async def settled(line: Line) -> None:
 
 
 @pytest.mark.parametrize("version", [8, 10, 12])
-def test_a_batch_needs_a_transaction_that_its_partition_belongs_to(version: int) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            await prepared(line, "orders")
-            producer = await begun(node)
-            if version < 12:
-                answer = await sent(line, producer, 0, b"early", version=version)
-                assert answer.error_code == ErrorCode.INVALID_TXN_STATE
-                await added(node, producer, ORDERS)
-            for number in range(3):
-                answer = await sent(line, producer, number, b"value", version=version)
-                assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, number)
-            fenced = ProducerIdentity(producer.id, producer.epoch)
-            producer = await begun(node)
-            assert (await sent(line, fenced, 3, b"late", version=version)).error_code == (
-                ErrorCode.INVALID_PRODUCER_EPOCH
-            )
-
-    run(scenario())
+async def test_a_batch_needs_a_transaction_that_its_partition_belongs_to(version: int) -> None:
+    async with serving() as (line, node):
+        await prepared(line, "orders")
+        producer = await begun(node)
+        if version < 12:
+            answer = await sent(line, producer, 0, b"early", version=version)
+            assert answer.error_code == ErrorCode.INVALID_TXN_STATE
+            await added(node, producer, ORDERS)
+        for number in range(3):
+            answer = await sent(line, producer, number, b"value", version=version)
+            assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, number)
+        fenced = ProducerIdentity(producer.id, producer.epoch)
+        producer = await begun(node)
+        assert (await sent(line, fenced, 3, b"late", version=version)).error_code == (ErrorCode.INVALID_PRODUCER_EPOCH)
 
 
-def test_a_stranger_begins_no_transaction() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            await prepared(line, "orders")
-            producer = await begun(node)
-            answer = await sent(line, producer, 0, b"value", transactional_id="other")
-            assert answer.error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
-            answer = await sent(line, producer, 0, b"value", transactional_id=None)
-            assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-            assert await latest(line, committed=False) == 0
-
-    run(scenario())
+async def test_a_stranger_begins_no_transaction() -> None:
+    async with serving() as (line, node):
+        await prepared(line, "orders")
+        producer = await begun(node)
+        answer = await sent(line, producer, 0, b"value", transactional_id="other")
+        assert answer.error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        answer = await sent(line, producer, 0, b"value", transactional_id=None)
+        assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        assert await latest(line, committed=False) == 0
 
 
-def test_an_id_that_is_not_allowed_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            await prepared(line, "orders")
-            producer = await begun(node)
-            monkeypatch.setattr(
-                "riverlog.broker.requests.authorization.AllowEveryone.allows",
-                lambda _self, _who, _operation, resource, _name: resource is not ResourceType.TRANSACTIONAL_ID,
-            )
-            answer = await sent(line, producer, 0, b"value")
-            assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-
-    run(scenario())
+async def test_an_id_that_is_not_allowed_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving() as (line, node):
+        await prepared(line, "orders")
+        producer = await begun(node)
+        monkeypatch.setattr(
+            "riverlog.broker.requests.authorization.AllowEveryone.allows",
+            lambda _self, _who, _operation, resource, _name: resource is not ResourceType.TRANSACTIONAL_ID,
+        )
+        answer = await sent(line, producer, 0, b"value")
+        assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 @pytest.mark.parametrize("durability", ["os", "fsync"])
-def test_readers_of_committed_records_see_a_transaction_when_it_is_decided(durability: str) -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe, durability=durability) as (line, node):
-            await prepared(line, "orders")
-            producer = await begun(node)
-            for committed in (False, True):
-                await sent(line, producer, 0, b"%d" % committed)
-                offset = await latest(line, committed=True)
-                assert offset < await latest(line, committed=False)
-                assert (await fetched(line, offset)).records == b""
-                waiting = line.send(ApiKey.FETCH, 12, fetching(offset, wait_ms=60_000))
-                began = universe.clock.monotonic()
-                producer = await ended(node, producer, committed=committed, version=BUMPED)
-                answer = (await waiting).responses[0].partitions[0]
-                assert universe.clock.monotonic() - began < 1
-                assert bool(answer.aborted_transactions) is not committed
-            assert (await fetched(line, committed=False)).aborted_transactions is None
-            assert await read_committed(line) == [b"1"]
-
-    run(scenario())
+async def test_readers_of_committed_records_see_a_transaction_when_it_is_decided(durability: str) -> None:
+    universe = Universe()
+    async with serving(universe, durability=durability) as (line, node):
+        await prepared(line, "orders")
+        producer = await begun(node)
+        for committed in (False, True):
+            await sent(line, producer, 0, b"%d" % committed)
+            offset = await latest(line, committed=True)
+            assert offset < await latest(line, committed=False)
+            assert (await fetched(line, offset)).records == b""
+            waiting = line.send(ApiKey.FETCH, 12, fetching(offset, wait_ms=60_000))
+            began = universe.clock.monotonic()
+            producer = await ended(node, producer, committed=committed, version=BUMPED)
+            answer = (await waiting).responses[0].partitions[0]
+            assert universe.clock.monotonic() - began < 1
+            assert bool(answer.aborted_transactions) is not committed
+        assert (await fetched(line, committed=False)).aborted_transactions is None
+        assert await read_committed(line) == [b"1"]
 
 
-def test_a_transaction_waits_for_the_end_of_the_one_before() -> None:
-    async def scenario() -> None:
-        async with serving(durability="fsync") as (line, node):
-            await prepared(line, "orders")
-            producer = await begun(node)
-            for number in range(20):
-                answer = await sent(line, producer, 0, b"%d" % number)
-                assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, 2 * number)
-                producer = await ended(node, producer, committed=number % 3 > 0, version=BUMPED)
-            await settled(line)
-            assert await read_committed(line) == [b"%d" % number for number in range(20) if number % 3]
-
-    run(scenario())
+async def test_a_transaction_waits_for_the_end_of_the_one_before() -> None:
+    async with serving(durability="fsync") as (line, node):
+        await prepared(line, "orders")
+        producer = await begun(node)
+        for number in range(20):
+            answer = await sent(line, producer, 0, b"%d" % number)
+            assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, 2 * number)
+            producer = await ended(node, producer, committed=number % 3 > 0, version=BUMPED)
+        await settled(line)
+        assert await read_committed(line) == [b"%d" % number for number in range(20) if number % 3]
 
 
-def test_requests_behind_a_verification_keep_their_order() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            await prepared(line, "orders")
-            producer = await begun(node)
-            answers = await asyncio.gather(*(sent(line, producer, number, b"%d" % number) for number in range(9)))
-            assert [(each.error_code, each.base_offset) for each in answers] == [(0, number) for number in range(9)]
-
-    run(scenario())
+async def test_requests_behind_a_verification_keep_their_order() -> None:
+    async with serving() as (line, node):
+        await prepared(line, "orders")
+        producer = await begun(node)
+        answers = await asyncio.gather(*(sent(line, producer, number, b"%d" % number) for number in range(9)))
+        assert [(each.error_code, each.base_offset) for each in answers] == [(0, number) for number in range(9)]
 
 
-def test_an_open_transaction_is_described() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            await prepared(line, "orders")
-            producer = await begun(node)
-            await sent(line, producer, 0, b"value")
-            asked = DescribeProducersRequest([TopicRequest("orders", [0])])
-            (topic,) = (await line.ask(ApiKey.DESCRIBE_PRODUCERS, 0, asked)).topics
-            (described,) = topic.partitions[0].active_producers
-            assert (described.coordinator_epoch, described.current_txn_start_offset) == (-1, 0)
-            await ended(node, producer, committed=True, version=BUMPED)
-            await settled(line)
-            (topic,) = (await line.ask(ApiKey.DESCRIBE_PRODUCERS, 0, asked)).topics
-            (described,) = topic.partitions[0].active_producers
-            assert (described.coordinator_epoch, described.current_txn_start_offset) == (0, -1)
-
-    run(scenario())
+async def test_an_open_transaction_is_described() -> None:
+    async with serving() as (line, node):
+        await prepared(line, "orders")
+        producer = await begun(node)
+        await sent(line, producer, 0, b"value")
+        asked = DescribeProducersRequest([TopicRequest("orders", [0])])
+        (topic,) = (await line.ask(ApiKey.DESCRIBE_PRODUCERS, 0, asked)).topics
+        (described,) = topic.partitions[0].active_producers
+        assert (described.coordinator_epoch, described.current_txn_start_offset) == (-1, 0)
+        await ended(node, producer, committed=True, version=BUMPED)
+        await settled(line)
+        (topic,) = (await line.ask(ApiKey.DESCRIBE_PRODUCERS, 0, asked)).topics
+        (described,) = topic.partitions[0].active_producers
+        assert (described.coordinator_epoch, described.current_txn_start_offset) == (0, -1)

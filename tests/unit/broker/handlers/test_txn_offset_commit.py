@@ -18,7 +18,6 @@ from tests.support.asking import Line, serving
 from tests.support.coordinator_lines import ID, add_offsets, end, init, prepared
 from tests.support.denial import deny
 from tests.support.group_lines import GROUP, committed, in_a_group
-from tests.support.virtual_time import run
 
 
 async def commit(line: Line, producer: Any, offset: int, version: int = 5, **more: Any) -> list[ErrorCode]:
@@ -38,61 +37,49 @@ UNKNOWN = [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
 
 @pytest.mark.parametrize("version", range(6))
 @pytest.mark.parametrize("commits", [True, False])
-def test_every_version_commits_with_the_transaction(version: int, commits: bool) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line, "t")
-            await group_lines.prepared(line, "t")
-            producer = await init(line)
-            if version < 5:
-                await add_offsets(line, producer, GROUP)
-            assert await commit(line, producer, 42, version) == [ErrorCode.NONE, *UNKNOWN]
-            assert await committed(line, "t") == -1
-            await end(line, producer, committed=commits, version=version)
-            await asyncio.sleep(1)
-            assert await committed(line, "t") == (42 if commits else -1)
-
-    run(scenario())
+async def test_every_version_commits_with_the_transaction(version: int, commits: bool) -> None:
+    async with serving() as (line, _node):
+        await prepared(line, "t")
+        await group_lines.prepared(line, "t")
+        producer = await init(line)
+        if version < 5:
+            await add_offsets(line, producer, GROUP)
+        assert await commit(line, producer, 42, version) == [ErrorCode.NONE, *UNKNOWN]
+        assert await committed(line, "t") == -1
+        await end(line, producer, committed=commits, version=version)
+        await asyncio.sleep(1)
+        assert await committed(line, "t") == (42 if commits else -1)
 
 
-def test_a_member_of_an_older_generation_commits_nothing() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line, "t")
-            await group_lines.prepared(line, "t")
-            told = await in_a_group(line)
-            producer = await init(line)
-            member = {"member_id": told.member_id, "generation_id": told.generation_id}
-            old = member | {"generation_id": told.generation_id + 1}
-            assert await commit(line, producer, 5, **old) == [ErrorCode.ILLEGAL_GENERATION, *UNKNOWN]
-            assert await commit(line, producer, 5, **member) == [ErrorCode.NONE, *UNKNOWN]
-
-    run(scenario())
+async def test_a_member_of_an_older_generation_commits_nothing() -> None:
+    async with serving() as (line, _node):
+        await prepared(line, "t")
+        await group_lines.prepared(line, "t")
+        told = await in_a_group(line)
+        producer = await init(line)
+        member = {"member_id": told.member_id, "generation_id": told.generation_id}
+        old = member | {"generation_id": told.generation_id + 1}
+        assert await commit(line, producer, 5, **old) == [ErrorCode.ILLEGAL_GENERATION, *UNKNOWN]
+        assert await commit(line, producer, 5, **member) == [ErrorCode.NONE, *UNKNOWN]
 
 
 @pytest.mark.parametrize(("version", "code"), [(3, ErrorCode.INVALID_TXN_STATE), (4, ErrorCode.TRANSACTION_ABORTABLE)])
-def test_a_group_that_was_not_added_is_no_part_of_the_transaction(version: int, code: ErrorCode) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line, "t")
-            await group_lines.prepared(line, "t")
-            assert await commit(line, await init(line), 5, version) == [code, *UNKNOWN]
-
-    run(scenario())
+async def test_a_group_that_was_not_added_is_no_part_of_the_transaction(version: int, code: ErrorCode) -> None:
+    async with serving() as (line, _node):
+        await prepared(line, "t")
+        await group_lines.prepared(line, "t")
+        assert await commit(line, await init(line), 5, version) == [code, *UNKNOWN]
 
 
-def test_a_zombie_commits_nothing() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line, "t")
-            await group_lines.prepared(line, "t")
-            old = await init(line)
-            assert await commit(line, old, 5) == [ErrorCode.NONE, *UNKNOWN]
-            await init(line)
-            assert await commit(line, old, 6) == [ErrorCode.INVALID_PRODUCER_EPOCH, *UNKNOWN]
-            assert await committed(line, "t") == -1
-
-    run(scenario())
+async def test_a_zombie_commits_nothing() -> None:
+    async with serving() as (line, _node):
+        await prepared(line, "t")
+        await group_lines.prepared(line, "t")
+        old = await init(line)
+        assert await commit(line, old, 5) == [ErrorCode.NONE, *UNKNOWN]
+        await init(line)
+        assert await commit(line, old, 6) == [ErrorCode.INVALID_PRODUCER_EPOCH, *UNKNOWN]
+        assert await committed(line, "t") == -1
 
 
 @pytest.mark.parametrize(
@@ -102,32 +89,26 @@ def test_a_zombie_commits_nothing() -> None:
         (Operation.READ, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
     ],
 )
-def test_not_everybody_may_commit(monkeypatch: pytest.MonkeyPatch, denied: Operation, code: ErrorCode) -> None:
-    async def scenario() -> None:
-        deny(monkeypatch, denied)
-        async with serving() as (line, _node):
-            await prepared(line, "t")
-            await group_lines.prepared(line, "t")
-            first, *_ = await commit(line, await init(line), 5)
-            assert first is code
-
-    run(scenario())
+async def test_not_everybody_may_commit(monkeypatch: pytest.MonkeyPatch, denied: Operation, code: ErrorCode) -> None:
+    deny(monkeypatch, denied)
+    async with serving() as (line, _node):
+        await prepared(line, "t")
+        await group_lines.prepared(line, "t")
+        first, *_ = await commit(line, await init(line), 5)
+        assert first is code
 
 
 @pytest.mark.parametrize(
     ("version", "code"), [(1, ErrorCode.COORDINATOR_NOT_AVAILABLE), (2, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)]
 )
-def test_old_clients_do_not_know_that_coordinators_load(version: int, code: ErrorCode) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            await prepared(line, "t")
-            await group_lines.prepared(line, "t")
-            producer = await init(line)
-            await add_offsets(line, producer, GROUP)
-            await commit(line, producer, 5)
-            for shard in node.parts.groups:
-                shard.loaded = False
-            first, *_ = await commit(line, producer, 5, version)
-            assert first is code
-
-    run(scenario())
+async def test_old_clients_do_not_know_that_coordinators_load(version: int, code: ErrorCode) -> None:
+    async with serving() as (line, node):
+        await prepared(line, "t")
+        await group_lines.prepared(line, "t")
+        producer = await init(line)
+        await add_offsets(line, producer, GROUP)
+        await commit(line, producer, 5)
+        for shard in node.parts.groups:
+            shard.loaded = False
+        first, *_ = await commit(line, producer, 5, version)
+        assert first is code

@@ -9,7 +9,6 @@ from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.support.asking import serving
 from tests.support.denial import deny
-from tests.support.virtual_time import run
 
 LEVEL = SUPPORTED_FEATURES[METADATA_VERSION].highest
 
@@ -24,21 +23,15 @@ LEVEL = SUPPORTED_FEATURES[METADATA_VERSION].highest
         ("group.colour", 1, ErrorCode.INVALID_UPDATE_VERSION),
     ],
 )
-def test_a_level_is_kept_or_refused(version: int, feature: str, level: int, code: ErrorCode) -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            request = UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey(feature, level)])
-            response = await line.ask(ApiKey.UPDATE_FEATURES, version, request)
-            assert (response.error_code, bool(response.error_message)) == (code, code is not ErrorCode.NONE)
-
-    run(scenario())
+async def test_a_level_is_kept_or_refused(version: int, feature: str, level: int, code: ErrorCode) -> None:
+    async with serving() as (line, _node):
+        request = UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey(feature, level)])
+        response = await line.ask(ApiKey.UPDATE_FEATURES, version, request)
+        assert (response.error_code, bool(response.error_message)) == (code, code is not ErrorCode.NONE)
 
 
-def test_not_everybody_may_change_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        deny(monkeypatch, Operation.ALTER)
-        async with serving() as (line, _node):
-            response = await line.ask(ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest())
-            assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-
-    run(scenario())
+async def test_not_everybody_may_change_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    deny(monkeypatch, Operation.ALTER)
+    async with serving() as (line, _node):
+        response = await line.ask(ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest())
+        assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -13,7 +13,6 @@ from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support.asking import connected, serving
 from tests.support.batches import batch_of
-from tests.support.virtual_time import run
 from tests.support.world import Universe
 
 GOOD = encode_request(API_BY_KEY[ApiKey.METADATA], 12, 1, "test", MetadataRequest(topics=[]))
@@ -39,33 +38,27 @@ def framed(body: bytes) -> bytes:
     ],
     ids=["api", "version", "negative", "produce-2", "cut", "tiny", "zero", "minus", "huge", "http"],
 )
-def test_what_cannot_be_read_ends_this_line_and_no_other(frame: bytes) -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe) as (line, node):
-            other = await connected(universe)
-            other.send_bytes(frame)
-            await asyncio.wait_for(other.ended.wait(), 5)
-            assert (await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=[]))).brokers
-            assert node.stats.connections.open == 1
-
-    run(scenario())
+async def test_what_cannot_be_read_ends_this_line_and_no_other(frame: bytes) -> None:
+    universe = Universe()
+    async with serving(universe) as (line, node):
+        other = await connected(universe)
+        other.send_bytes(frame)
+        await asyncio.wait_for(other.ended.wait(), 5)
+        assert (await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=[]))).brokers
+        assert node.stats.connections.open == 1
 
 
-def test_requests_are_counted_by_api_with_their_errors() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            for _ in range(3):
-                await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=[]))
-            await line.ask(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("", ""))
-            assert node.stats.requests["Metadata"].count == 3
-            assert sum(node.stats.requests["ApiVersions"].errors.values()) == 1
-
-    run(scenario())
+async def test_requests_are_counted_by_api_with_their_errors() -> None:
+    async with serving() as (line, node):
+        for _ in range(3):
+            await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=[]))
+        await line.ask(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("", ""))
+        assert node.stats.requests["Metadata"].count == 3
+        assert sum(node.stats.requests["ApiVersions"].errors.values()) == 1
 
 
 @pytest.mark.parametrize("durability", ["os", "fsync"])
-def test_every_answer_to_our_client_tells_the_window_and_no_other_answer_does(durability: str) -> None:
+async def test_every_answer_to_our_client_tells_the_window_and_no_other_answer_does(durability: str) -> None:
     """Produce by the short cut and later, Fetch with records, and an API whose handler holds the line."""
     requests = [
         (ApiKey.METADATA, 9, MetadataRequest(topics=[MetadataRequestTopic(name="orders")])),
@@ -83,17 +76,14 @@ def test_every_answer_to_our_client_tells_the_window_and_no_other_answer_does(du
             await line.ask(key, version, request)
         return line.frames[1:]
 
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe, durability=durability, connection_window_bytes="70000"):
-            for software, window in (("riverlog", 70_000), ("librdkafka", None)):
-                told = [
-                    read_window(API_BY_KEY[key], version, frame)
-                    for (key, version, _), frame in zip(requests, await answers(universe, software), strict=True)
-                ]
-                assert told == [window] * 5 + [None]
-
-    run(scenario())
+    universe = Universe()
+    async with serving(universe, durability=durability, connection_window_bytes="70000"):
+        for software, window in (("riverlog", 70_000), ("librdkafka", None)):
+            told = [
+                read_window(API_BY_KEY[key], version, frame)
+                for (key, version, _), frame in zip(requests, await answers(universe, software), strict=True)
+            ]
+            assert told == [window] * 5 + [None]
 
 
 def _produce(acks: int) -> ProduceRequest:

@@ -108,71 +108,57 @@ def caller() -> Caller:
     return Caller()
 
 
-def test_a_file_of_the_offset_log_from_its_creation_to_its_end(caller: Caller) -> None:
-    async def scenario() -> None:
-        assert (await caller.ask("PUT", "/p/offsets?op=MKDIRS")).facts == {"boolean": True}
-        missing = await caller.ask("GET", "/p/offsets/1?op=GETFILESTATUS")
-        assert (missing.status, missing.exception) == (404, "FileNotFoundException")
-        assert missing.facts["RemoteException"]["javaClassName"] == "java.io.FileNotFoundException"
-        assert await caller.create("/p/offsets/.1.u.tmp", b"v1\n", b"{}") == Answer(201, {b"content-length": b"0"}, b"")
-        for _ in range(2):
-            renamed = await caller.ask("PUT", "/p/offsets/.1.u.tmp?op=RENAME&destination=/p/offsets/1")
-            assert renamed.facts == {"boolean": True}
-        status = (await caller.ask("GET", "/p/offsets/1?op=GETFILESTATUS")).facts["FileStatus"]
-        assert (status["type"], status["length"], status["owner"]) == ("FILE", 5, "ada")
-        assert status["pathSuffix"] == ""
-        assert (await caller.open("/p/offsets/1")).body == b"v1\n{}"
-        assert (await caller.open("/p/offsets/1", "&offset=3&length=1")).body == b"{"
-        listed = (await caller.ask("GET", "/p/offsets?op=LISTSTATUS")).facts["FileStatuses"]["FileStatus"]
-        assert [each["pathSuffix"] for each in listed] == ["1"]
-        assert (await caller.ask("DELETE", "/p/offsets/1?op=DELETE&recursive=true")).facts == {"boolean": True}
-        assert (await caller.ask("DELETE", "/p/offsets/1?op=DELETE")).facts == {"boolean": False}
-
-    run(scenario())
+async def test_a_file_of_the_offset_log_from_its_creation_to_its_end(caller: Caller) -> None:
+    assert (await caller.ask("PUT", "/p/offsets?op=MKDIRS")).facts == {"boolean": True}
+    missing = await caller.ask("GET", "/p/offsets/1?op=GETFILESTATUS")
+    assert (missing.status, missing.exception) == (404, "FileNotFoundException")
+    assert missing.facts["RemoteException"]["javaClassName"] == "java.io.FileNotFoundException"
+    assert await caller.create("/p/offsets/.1.u.tmp", b"v1\n", b"{}") == Answer(201, {b"content-length": b"0"}, b"")
+    for _ in range(2):
+        renamed = await caller.ask("PUT", "/p/offsets/.1.u.tmp?op=RENAME&destination=/p/offsets/1")
+        assert renamed.facts == {"boolean": True}
+    status = (await caller.ask("GET", "/p/offsets/1?op=GETFILESTATUS")).facts["FileStatus"]
+    assert (status["type"], status["length"], status["owner"]) == ("FILE", 5, "ada")
+    assert status["pathSuffix"] == ""
+    assert (await caller.open("/p/offsets/1")).body == b"v1\n{}"
+    assert (await caller.open("/p/offsets/1", "&offset=3&length=1")).body == b"{"
+    listed = (await caller.ask("GET", "/p/offsets?op=LISTSTATUS")).facts["FileStatuses"]["FileStatus"]
+    assert [each["pathSuffix"] for each in listed] == ["1"]
+    assert (await caller.ask("DELETE", "/p/offsets/1?op=DELETE&recursive=true")).facts == {"boolean": True}
+    assert (await caller.ask("DELETE", "/p/offsets/1?op=DELETE")).facts == {"boolean": False}
 
 
-def test_rename_says_no_in_both_of_its_ways(caller: Caller) -> None:
-    async def scenario() -> None:
-        for number in (1, 2):
-            await caller.create(f"/p/.{number}.tmp", b"%d" % number)
-        rename = "?op=RENAME&destination=/p/1"
-        assert (await caller.ask("PUT", f"/p/.1.tmp{rename}&renameoptions=NONE")).body == b""
-        assert (await caller.ask("PUT", f"/p/.1.tmp{rename}&renameoptions=NONE")).status == 200
-        assert (await caller.ask("PUT", f"/p/.2.tmp{rename}")).facts == {"boolean": False}
-        assert (await caller.ask("PUT", f"/p/.3.tmp{rename}")).facts == {"boolean": False}
-        refused = await caller.ask("PUT", f"/p/.2.tmp{rename}&renameoptions=NONE")
-        assert (refused.status, refused.exception) == (403, "FileAlreadyExistsException")
-        missing = await caller.ask("PUT", f"/p/.3.tmp{rename}&renameoptions=OVERWRITE")
-        assert (missing.status, missing.exception) == (404, "FileNotFoundException")
-        assert (await caller.open("/p/1")).body == b"1"
-        assert (await caller.ask("PUT", f"/p/.2.tmp{rename}&renameoptions=OVERWRITE")).status == 200
-        assert (await caller.open("/p/1")).body == b"2"
-
-    run(scenario())
+async def test_rename_says_no_in_both_of_its_ways(caller: Caller) -> None:
+    for number in (1, 2):
+        await caller.create(f"/p/.{number}.tmp", b"%d" % number)
+    rename = "?op=RENAME&destination=/p/1"
+    assert (await caller.ask("PUT", f"/p/.1.tmp{rename}&renameoptions=NONE")).body == b""
+    assert (await caller.ask("PUT", f"/p/.1.tmp{rename}&renameoptions=NONE")).status == 200
+    assert (await caller.ask("PUT", f"/p/.2.tmp{rename}")).facts == {"boolean": False}
+    assert (await caller.ask("PUT", f"/p/.3.tmp{rename}")).facts == {"boolean": False}
+    refused = await caller.ask("PUT", f"/p/.2.tmp{rename}&renameoptions=NONE")
+    assert (refused.status, refused.exception) == (403, "FileAlreadyExistsException")
+    missing = await caller.ask("PUT", f"/p/.3.tmp{rename}&renameoptions=OVERWRITE")
+    assert (missing.status, missing.exception) == (404, "FileNotFoundException")
+    assert (await caller.open("/p/1")).body == b"1"
+    assert (await caller.ask("PUT", f"/p/.2.tmp{rename}&renameoptions=OVERWRITE")).status == 200
+    assert (await caller.open("/p/1")).body == b"2"
 
 
-def test_large_files_pass_through_in_parts(caller: Caller) -> None:
-    async def scenario() -> None:
-        parts = [LARGE[start : start + 65_536] for start in range(0, len(LARGE), 65_536)]
-        assert (await caller.create("/p/a.sst", *parts)).status == 201
-        assert (await caller.open("/p/a.sst")).body == LARGE
-        assert (
-            await caller.open("/p/a.sst", f"&offset={CHECKPOINT_CHUNK_BYTES - 2}&length=4")
-        ).body == b"\xfe\xff\x00\x01"
-        assert (await caller.open("/p/a.sst", f"&offset={len(LARGE)}")).body == b""
-        assert (await caller.open("/p/a.sst", f"&offset={len(LARGE) + 1}")).status == 403
-
-    run(scenario())
+async def test_large_files_pass_through_in_parts(caller: Caller) -> None:
+    parts = [LARGE[start : start + 65_536] for start in range(0, len(LARGE), 65_536)]
+    assert (await caller.create("/p/a.sst", *parts)).status == 201
+    assert (await caller.open("/p/a.sst")).body == LARGE
+    assert (await caller.open("/p/a.sst", f"&offset={CHECKPOINT_CHUNK_BYTES - 2}&length=4")).body == b"\xfe\xff\x00\x01"
+    assert (await caller.open("/p/a.sst", f"&offset={len(LARGE)}")).body == b""
+    assert (await caller.open("/p/a.sst", f"&offset={len(LARGE) + 1}")).status == 403
 
 
-def test_half_a_body_leaves_nothing(caller: Caller) -> None:
-    async def scenario() -> None:
-        gone = await caller.create("/p/a.sst", LARGE, whole=False)
-        assert gone.status == 0
-        assert (await caller.ask("GET", "/p?op=GETFILESTATUS")).status == 404
-        assert caller.topic.chunk_owners() == set()
-
-    run(scenario())
+async def test_half_a_body_leaves_nothing(caller: Caller) -> None:
+    gone = await caller.create("/p/a.sst", LARGE, whole=False)
+    assert gone.status == 0
+    assert (await caller.ask("GET", "/p?op=GETFILESTATUS")).status == 404
+    assert caller.topic.chunk_owners() == set()
 
 
 @pytest.mark.parametrize(
@@ -204,46 +190,33 @@ def test_half_a_body_leaves_nothing(caller: Caller) -> None:
         ("DELETE", "/?op=DELETE&recursive=true", 403),
     ],
 )
-def test_what_cannot_be_done_is_a_remote_exception(caller: Caller, method: str, target: str, status: int) -> None:
-    async def scenario() -> None:
-        await caller.create("/p/1", b"one")
-        answer = await caller.ask(method, target)
-        assert answer.status == status, answer
-        assert answer.exception.endswith("Exception")
-        assert (await caller.open("/p/1")).body == b"one"
-
-    run(scenario())
+async def test_what_cannot_be_done_is_a_remote_exception(caller: Caller, method: str, target: str, status: int) -> None:
+    await caller.create("/p/1", b"one")
+    answer = await caller.ask(method, target)
+    assert answer.status == status, answer
+    assert answer.exception.endswith("Exception")
+    assert (await caller.open("/p/1")).body == b"one"
 
 
-def test_elsewhere_there_is_nothing(caller: Caller) -> None:
-    async def scenario() -> None:
-        assert (await caller.ask("GET", "/", prefix="")).status == 404
-        assert (await caller.ask("GET", "x/p?op=LISTSTATUS")).status == 404
-        assert (await caller.ask("GET", "?op=LISTSTATUS")).status == 200
-        assert caller.topic.writer == 1
-
-    run(scenario())
+async def test_elsewhere_there_is_nothing(caller: Caller) -> None:
+    assert (await caller.ask("GET", "/", prefix="")).status == 404
+    assert (await caller.ask("GET", "x/p?op=LISTSTATUS")).status == 404
+    assert (await caller.ask("GET", "?op=LISTSTATUS")).status == 200
+    assert caller.topic.writer == 1
 
 
-def test_what_the_other_file_manager_asks_for(caller: Caller) -> None:
-    async def scenario() -> None:
-        assert (await caller.ask("GET", "/?op=GETHOMEDIRECTORY&user.name=ada")).facts == {"Path": "/user/ada"}
-        assert "blockSize" in (await caller.ask("GET", "/?op=GETSERVERDEFAULTS")).facts["FsServerDefaults"]
-        folder = (await caller.ask("GET", "/?op=GETFILELINKSTATUS")).facts["FileStatus"]
-        assert (folder["type"], folder["permission"]) == ("DIRECTORY", "755")
-
-    run(scenario())
+async def test_what_the_other_file_manager_asks_for(caller: Caller) -> None:
+    assert (await caller.ask("GET", "/?op=GETHOMEDIRECTORY&user.name=ada")).facts == {"Path": "/user/ada"}
+    assert "blockSize" in (await caller.ask("GET", "/?op=GETSERVERDEFAULTS")).facts["FsServerDefaults"]
+    folder = (await caller.ask("GET", "/?op=GETFILELINKSTATUS")).facts["FileStatus"]
+    assert (folder["type"], folder["permission"]) == ("DIRECTORY", "755")
 
 
-def test_too_many_requests_are_told_to_come_again(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_requests_are_told_to_come_again(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhdfs, "CHECKPOINT_REQUESTS_MAX", 0)
-
-    async def scenario() -> None:
-        assert (await caller.ask("GET", "/?op=LISTSTATUS")).exception == "SafeModeException"
-        monkeypatch.undo()
-        assert (await caller.ask("GET", "/?op=LISTSTATUS")).status == 200
-
-    run(scenario())
+    assert (await caller.ask("GET", "/?op=LISTSTATUS")).exception == "SafeModeException"
+    monkeypatch.undo()
+    assert (await caller.ask("GET", "/?op=LISTSTATUS")).status == 200
 
 
 @pytest.mark.parametrize(
@@ -277,45 +250,37 @@ def test_what_a_web_page_sends_is_refused_before_the_store_is_opened(
 
 
 @pytest.mark.parametrize("operation", ["CLUSTER", "BEGIN", "ANNOUNCE", "ABORT", "PROGRESS", "STOP", "RESET"])
-def test_a_call_without_our_header_is_refused(caller: Caller, operation: str) -> None:
-    async def scenario() -> None:
-        answer = await caller.ask(
-            "POST", f"/p?op={operation}", [b"{}"], prefix="/riverlog/v1", headers=[(b"host", b"127.0.0.1:9870")]
-        )
-        assert (answer.status, answer.exception) == (403, "AccessControlException")
-        assert "Riverlog-Call" in answer.facts["RemoteException"]["message"]
-        assert caller.stores.opened is None
-
-    run(scenario())
+async def test_a_call_without_our_header_is_refused(caller: Caller, operation: str) -> None:
+    answer = await caller.ask(
+        "POST", f"/p?op={operation}", [b"{}"], prefix="/riverlog/v1", headers=[(b"host", b"127.0.0.1:9870")]
+    )
+    assert (answer.status, answer.exception) == (403, "AccessControlException")
+    assert "Riverlog-Call" in answer.facts["RemoteException"]["message"]
+    assert caller.stores.opened is None
 
 
-def test_uploads_that_rest_make_room_and_lock_nobody_out(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_uploads_that_rest_make_room_and_lock_nobody_out(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("riverlog.checkpoints.files.webhdfs.CHECKPOINT_REQUESTS_MAX", 4)
 
-    async def scenario() -> None:
-        def rest(name: str, client: str) -> "asyncio.Task[Answer]":
-            return asyncio.create_task(caller.create(f"/p/{name}", b"half", rests=True, client=client))
+    def rest(name: str, client: str) -> "asyncio.Task[Answer]":
+        return asyncio.create_task(caller.create(f"/p/{name}", b"half", rests=True, client=client))
 
-        (await caller.ask("PUT", "/p?op=MKDIRS"))
-        others = [rest("other", "host-1")]
-        await asyncio.sleep(1)
-        many = [rest(f"many-{number}", "host-2") for number in range(3)]
-        await asyncio.sleep(1)
-        refused = await caller.ask("GET", "/p?op=GETFILESTATUS")
-        assert (refused.status, refused.exception) == (403, "SafeModeException")  # nobody has rested for long
-        await asyncio.sleep(CHECKPOINT_UPLOAD_REST_SECONDS)
-        assert (await caller.ask("GET", "/p?op=GETFILESTATUS")).status == 200
-        gone = await many[0]
-        assert (gone.status, gone.exception) == (403, "SafeModeException")
-        assert gone.headers[b"connection"] == b"close"
-        assert not any(task.done() for task in (*others, *many[1:]))
-        assert (await caller.create("/p/whole", b"all")).status == 201
-        assert (await caller.ask("GET", "/p?op=LISTSTATUS")).facts["FileStatuses"]["FileStatus"][0][
-            "pathSuffix"
-        ] == "whole"
-        for task in (*others, *many):
-            task.cancel()
-        await asyncio.wait([*others, *many])
-        await caller.stores.close()
-
-    run(scenario())
+    (await caller.ask("PUT", "/p?op=MKDIRS"))
+    others = [rest("other", "host-1")]
+    await asyncio.sleep(1)
+    many = [rest(f"many-{number}", "host-2") for number in range(3)]
+    await asyncio.sleep(1)
+    refused = await caller.ask("GET", "/p?op=GETFILESTATUS")
+    assert (refused.status, refused.exception) == (403, "SafeModeException")  # nobody has rested for long
+    await asyncio.sleep(CHECKPOINT_UPLOAD_REST_SECONDS)
+    assert (await caller.ask("GET", "/p?op=GETFILESTATUS")).status == 200
+    gone = await many[0]
+    assert (gone.status, gone.exception) == (403, "SafeModeException")
+    assert gone.headers[b"connection"] == b"close"
+    assert not any(task.done() for task in (*others, *many[1:]))
+    assert (await caller.create("/p/whole", b"all")).status == 201
+    assert (await caller.ask("GET", "/p?op=LISTSTATUS")).facts["FileStatuses"]["FileStatus"][0]["pathSuffix"] == "whole"
+    for task in (*others, *many):
+        task.cancel()
+    await asyncio.wait([*others, *many])
+    await caller.stores.close()

@@ -11,7 +11,6 @@ from riverlog.checkpoints.pipelines.progress import progress_of
 from riverlog.checkpoints.store import store_over
 from tests.support.checkpoints import MemoryTopic, opened, put
 from tests.support.members import ADDRESS, TOPIC, with_node
-from tests.support.virtual_time import run
 from tests.support.world import Universe
 
 PATH = "/pipelines/orders"
@@ -22,21 +21,18 @@ def plan(offset: int, watermark_ms: int = 0) -> bytes:
     return f"v1\n{json.dumps({'batchWatermarkMs': watermark_ms})}\n{json.dumps(source)}".encode()
 
 
-def test_checkpoints_are_found_and_added_up() -> None:
-    async def scenario() -> None:
-        store = await opened(MemoryTopic())
-        for path in (f"{PATH}/offsets/9", f"{PATH}/offsets/10", f"{PATH}/commits/9", f"{PATH}/state/0/0/1.zip"):
-            await put(store, path, b"12345")
-        await put(store, f"{PATH}/sources/0/offsets/77", b"1")
-        await put(store, "/other/file", b"1")
-        await store.make_folder("/deep/down/new/offsets")
-        assert list(checkpoints(store.storage.tree)) == ["/deep/down/new", PATH]
-        content = content_of(store.storage.tree, PATH)
-        assert (content.files, content.size, content.state_size) == (5, 21, 5)
-        assert (content.planned, content.committed) == (10, 9)
-        await store.close()
-
-    run(scenario())
+async def test_checkpoints_are_found_and_added_up() -> None:
+    store = await opened(MemoryTopic())
+    for path in (f"{PATH}/offsets/9", f"{PATH}/offsets/10", f"{PATH}/commits/9", f"{PATH}/state/0/0/1.zip"):
+        await put(store, path, b"12345")
+    await put(store, f"{PATH}/sources/0/offsets/77", b"1")
+    await put(store, "/other/file", b"1")
+    await store.make_folder("/deep/down/new/offsets")
+    assert list(checkpoints(store.storage.tree)) == ["/deep/down/new", PATH]
+    content = content_of(store.storage.tree, PATH)
+    assert (content.files, content.size, content.state_size) == (5, 21, 5)
+    assert (content.planned, content.committed) == (10, 9)
+    await store.close()
 
 
 def test_any_query_is_told_about_and_more_where_its_driver_reports() -> None:

@@ -39,7 +39,6 @@ from riverlog.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from tests.support.brokers import FakeCluster
-from tests.support.virtual_time import run
 
 
 def create_topics(request: CreateTopicsRequest, _node: int) -> CreateTopicsResponse:
@@ -58,198 +57,171 @@ def create_topics(request: CreateTopicsRequest, _node: int) -> CreateTopicsRespo
     )
 
 
-def test_a_topic_is_created_by_the_controller() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster(nodes=2)
-        cluster.handlers[ApiKey.CREATE_TOPICS] = create_topics
-        async with Admin("node2:9092", ports=cluster.ports) as admin:
-            created = await admin.create_topic("orders", partitions=3, configs={"retention.ms": "1000"})
-            assert (created.name, created.topic_id, created.partitions) == ("orders", UUID(int=5), 3)
-            await admin.create_topics([NewTopic("placed", assignments=[[1, 2], [2, 1]])], validate_only=True)
-        first, second = cluster.asked(ApiKey.CREATE_TOPICS)
-        assert {node for node, key, *_ in cluster.requests if key is ApiKey.CREATE_TOPICS} == {1}
-        assert [(config.name, config.value) for config in first.topics[0].configs] == [("retention.ms", "1000")]
-        assert first.topics[0].replication_factor == -1
-        assert second.validate_only
-        assert [entry.broker_ids for entry in second.topics[0].assignments] == [[1, 2], [2, 1]]
-        assert second.topics[0].num_partitions == -1
-
-    run(scenario())
+async def test_a_topic_is_created_by_the_controller() -> None:
+    cluster = FakeCluster(nodes=2)
+    cluster.handlers[ApiKey.CREATE_TOPICS] = create_topics
+    async with Admin("node2:9092", ports=cluster.ports) as admin:
+        created = await admin.create_topic("orders", partitions=3, configs={"retention.ms": "1000"})
+        assert (created.name, created.topic_id, created.partitions) == ("orders", UUID(int=5), 3)
+        await admin.create_topics([NewTopic("placed", assignments=[[1, 2], [2, 1]])], validate_only=True)
+    first, second = cluster.asked(ApiKey.CREATE_TOPICS)
+    assert {node for node, key, *_ in cluster.requests if key is ApiKey.CREATE_TOPICS} == {1}
+    assert [(config.name, config.value) for config in first.topics[0].configs] == [("retention.ms", "1000")]
+    assert first.topics[0].replication_factor == -1
+    assert second.validate_only
+    assert [entry.broker_ids for entry in second.topics[0].assignments] == [[1, 2], [2, 1]]
+    assert second.topics[0].num_partitions == -1
 
 
-def test_one_failure_of_one_is_raised_as_it_is_and_some_of_many_together() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster()
-        cluster.handlers[ApiKey.CREATE_TOPICS] = create_topics
-        async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
-            with pytest.raises(KafkaError, match=r"topic 'a!': no exclamation marks") as raised:
-                await admin.create_topic("a!")
-            assert raised.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
-            with pytest.raises(PartlyFailed, match="1 of 2 failed") as partly:
-                await admin.create_topics([NewTopic("a!"), NewTopic("b")])
-            assert set(partly.value.failures) == {"a!"}
-
-    run(scenario())
+async def test_one_failure_of_one_is_raised_as_it_is_and_some_of_many_together() -> None:
+    cluster = FakeCluster()
+    cluster.handlers[ApiKey.CREATE_TOPICS] = create_topics
+    async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
+        with pytest.raises(KafkaError, match=r"topic 'a!': no exclamation marks") as raised:
+            await admin.create_topic("a!")
+        assert raised.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+        with pytest.raises(PartlyFailed, match="1 of 2 failed") as partly:
+            await admin.create_topics([NewTopic("a!"), NewTopic("b")])
+        assert set(partly.value.failures) == {"a!"}
 
 
-def test_a_controller_that_moved_is_found_and_asked_again() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster(nodes=2)
-        codes = [ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NONE]
+async def test_a_controller_that_moved_is_found_and_asked_again() -> None:
+    cluster = FakeCluster(nodes=2)
+    codes = [ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NONE]
 
-        def answer(request: DeleteTopicsRequest, _node: int) -> DeleteTopicsResponse:
-            code = codes.pop(0)
-            return DeleteTopicsResponse(
-                responses=[DeletableTopicResult(name=topic.name, error_code=code) for topic in request.topics]
+    def answer(request: DeleteTopicsRequest, _node: int) -> DeleteTopicsResponse:
+        code = codes.pop(0)
+        return DeleteTopicsResponse(
+            responses=[DeletableTopicResult(name=topic.name, error_code=code) for topic in request.topics]
+        )
+
+    cluster.handlers[ApiKey.DELETE_TOPICS] = answer
+    async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
+        await admin.delete_topics("orders")
+        assert codes == []
+        codes += [ErrorCode.NOT_CONTROLLER] * 9
+        with pytest.raises(KafkaError):
+            await admin.delete_topics(["orders"])
+        assert len(codes) == 4, "five attempts, not more"
+
+
+async def test_topics_are_listed_and_described() -> None:
+    cluster = FakeCluster(nodes=2)
+    cluster.create_topic("orders", 3)
+    cluster.create_topic("items")
+    async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
+        assert [topic.name for topic in await admin.list_topics()] == ["items", "orders"]
+        orders, items = await admin.describe_topics(["orders", "items"])
+        assert [partition.leader for partition in orders.partitions] == [1, 2, 1]
+        assert items.name == "items"
+        with pytest.raises(KafkaError) as raised:
+            await admin.describe_topics("unknown")
+        assert raised.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert "unknown" not in cluster.topics, "asking must not create"
+
+
+async def test_partitions_are_added() -> None:
+    cluster = FakeCluster()
+    code = ErrorCode.INVALID_PARTITIONS
+    cluster.handlers[ApiKey.CREATE_PARTITIONS] = lambda request, _: CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(
+                name="orders", error_code=code if request.topics[0].count < 3 else 0, error_message="too few"
             )
-
-        cluster.handlers[ApiKey.DELETE_TOPICS] = answer
-        async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
-            await admin.delete_topics("orders")
-            assert codes == []
-            codes += [ErrorCode.NOT_CONTROLLER] * 9
-            with pytest.raises(KafkaError):
-                await admin.delete_topics(["orders"])
-            assert len(codes) == 4, "five attempts, not more"
-
-    run(scenario())
+        ]
+    )
+    async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
+        await admin.create_partitions("orders", 5)
+        with pytest.raises(KafkaError, match="too few"):
+            await admin.create_partitions("orders", 1)
 
 
-def test_topics_are_listed_and_described() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster(nodes=2)
-        cluster.create_topic("orders", 3)
-        cluster.create_topic("items")
-        async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
-            assert [topic.name for topic in await admin.list_topics()] == ["items", "orders"]
-            orders, items = await admin.describe_topics(["orders", "items"])
-            assert [partition.leader for partition in orders.partitions] == [1, 2, 1]
-            assert items.name == "items"
-            with pytest.raises(KafkaError) as raised:
-                await admin.describe_topics("unknown")
-            assert raised.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            assert "unknown" not in cluster.topics, "asking must not create"
-
-    run(scenario())
-
-
-def test_partitions_are_added() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster()
-        code = ErrorCode.INVALID_PARTITIONS
-        cluster.handlers[ApiKey.CREATE_PARTITIONS] = lambda request, _: CreatePartitionsResponse(
-            results=[
-                CreatePartitionsTopicResult(
-                    name="orders", error_code=code if request.topics[0].count < 3 else 0, error_message="too few"
-                )
-            ]
-        )
-        async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
-            await admin.create_partitions("orders", 5)
-            with pytest.raises(KafkaError, match="too few"):
-                await admin.create_partitions("orders", 1)
-
-    run(scenario())
+async def test_settings_of_a_broker_are_asked_of_that_broker() -> None:
+    cluster = FakeCluster(nodes=3)
+    entry = DescribeConfigsResourceResult(name="retention.ms", value="5", config_source=1, documentation="how long")
+    odd = DescribeConfigsResourceResult(name="new", value=None, config_source=77, is_sensitive=True)
+    cluster.handlers[ApiKey.DESCRIBE_CONFIGS] = lambda *_: DescribeConfigsResponse(
+        results=[DescribeConfigsResult(configs=[entry, odd])]
+    )
+    async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
+        found = await admin.describe_configs(broker=3)
+        assert cluster.requests[-1][0] == 3
+        assert (found["retention.ms"].value, found["retention.ms"].source) == ("5", ConfigSource.TOPIC)
+        assert not found["retention.ms"].is_default
+        assert (found["new"].source, found["new"].sensitive) == (ConfigSource.UNKNOWN, True)
+        await admin.describe_configs(topic="orders", names=["retention.ms"])
+        resource = cluster.asked(ApiKey.DESCRIBE_CONFIGS)[-1].resources[0]
+        assert (resource.resource_type, resource.resource_name) == (2, "orders")
+        assert resource.configuration_keys == ["retention.ms"]
+        with pytest.raises(ValueError, match="either a topic or a broker"):
+            await admin.describe_configs()
 
 
-def test_settings_of_a_broker_are_asked_of_that_broker() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster(nodes=3)
-        entry = DescribeConfigsResourceResult(name="retention.ms", value="5", config_source=1, documentation="how long")
-        odd = DescribeConfigsResourceResult(name="new", value=None, config_source=77, is_sensitive=True)
-        cluster.handlers[ApiKey.DESCRIBE_CONFIGS] = lambda *_: DescribeConfigsResponse(
-            results=[DescribeConfigsResult(configs=[entry, odd])]
-        )
-        async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
-            found = await admin.describe_configs(broker=3)
-            assert cluster.requests[-1][0] == 3
-            assert (found["retention.ms"].value, found["retention.ms"].source) == ("5", ConfigSource.TOPIC)
-            assert not found["retention.ms"].is_default
-            assert (found["new"].source, found["new"].sensitive) == (ConfigSource.UNKNOWN, True)
-            await admin.describe_configs(topic="orders", names=["retention.ms"])
-            resource = cluster.asked(ApiKey.DESCRIBE_CONFIGS)[-1].resources[0]
-            assert (resource.resource_type, resource.resource_name) == (2, "orders")
-            assert resource.configuration_keys == ["retention.ms"]
-            with pytest.raises(ValueError, match="either a topic or a broker"):
-                await admin.describe_configs()
-
-    run(scenario())
+async def test_settings_are_changed_one_by_one() -> None:
+    cluster = FakeCluster()
+    answers = [(0, None), (ErrorCode.INVALID_CONFIG, "no such setting")]
+    cluster.handlers[ApiKey.INCREMENTAL_ALTER_CONFIGS] = lambda *_: IncrementalAlterConfigsResponse(
+        responses=[AlterConfigsResourceResponse(error_code=answers[0][0], error_message=answers.pop(0)[1])]
+    )
+    async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
+        await admin.alter_configs({"retention.ms": "5", "segment.ms": None}, topic="orders")
+        (request,) = cluster.asked(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+        operations = [(entry.name, entry.config_operation, entry.value) for entry in request.resources[0].configs]
+        assert operations == [("retention.ms", 0, "5"), ("segment.ms", 1, None)]
+        with pytest.raises(KafkaError, match="settings of topic 'orders': no such setting"):
+            await admin.alter_configs({"x": "5"}, topic="orders")
 
 
-def test_settings_are_changed_one_by_one() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster()
-        answers = [(0, None), (ErrorCode.INVALID_CONFIG, "no such setting")]
-        cluster.handlers[ApiKey.INCREMENTAL_ALTER_CONFIGS] = lambda *_: IncrementalAlterConfigsResponse(
-            responses=[AlterConfigsResourceResponse(error_code=answers[0][0], error_message=answers.pop(0)[1])]
-        )
-        async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
-            await admin.alter_configs({"retention.ms": "5", "segment.ms": None}, topic="orders")
-            (request,) = cluster.asked(ApiKey.INCREMENTAL_ALTER_CONFIGS)
-            operations = [(entry.name, entry.config_operation, entry.value) for entry in request.resources[0].configs]
-            assert operations == [("retention.ms", 0, "5"), ("segment.ms", 1, None)]
-            with pytest.raises(KafkaError, match="settings of topic 'orders': no such setting"):
-                await admin.alter_configs({"x": "5"}, topic="orders")
-
-    run(scenario())
-
-
-def test_the_cluster_and_its_directories() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster(nodes=2)
-        cluster.handlers[ApiKey.DESCRIBE_CLUSTER] = lambda *_: DescribeClusterResponse(
-            cluster_id="abc", controller_id=2, brokers=[DescribeClusterBroker(broker_id=2, host="h", port=1, rack="r")]
-        )
-        cluster.handlers[ApiKey.DESCRIBE_LOG_DIRS] = lambda _, node: DescribeLogDirsResponse(
-            results=[
-                DescribeLogDirsResult(
-                    log_dir=f"/data/{node}",
-                    total_bytes=100,
-                    usable_bytes=40,
-                    topics=[
-                        DescribeLogDirsTopic(
-                            name="orders", partitions=[DescribeLogDirsPartition(partition_index=node, partition_size=9)]
-                        )
-                    ],
-                )
-            ]
-        )
-        async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
-            described = await admin.describe_cluster()
-            assert (described.cluster_id, described.controller, described.brokers[0].rack) == ("abc", 2, "r")
-            first, second = await admin.describe_log_dirs()
-            assert (first.path, second.path) == ("/data/1", "/data/2")
-            assert second.partitions == {TopicPartition("orders", 2): 9}
-            assert (first.usable_bytes, first.error) == (40, ErrorCode.NONE)
-            assert len(await admin.describe_log_dirs(2)) == 1
-
-    run(scenario())
-
-
-def test_records_are_deleted_at_each_leader() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster(nodes=2)
-        cluster.create_topic("orders", 2)
-
-        def answer(request: DeleteRecordsRequest, node: int) -> DeleteRecordsResponse:
-            (topic,) = request.topics
-            (part,) = topic.partitions
-            assert cluster.topics["orders"].leaders[part.partition_index] == node
-            code = ErrorCode.OFFSET_OUT_OF_RANGE if part.offset > 100 else ErrorCode.NONE
-            result = DeleteRecordsPartitionResult(
-                partition_index=part.partition_index, low_watermark=part.offset, error_code=code
+async def test_the_cluster_and_its_directories() -> None:
+    cluster = FakeCluster(nodes=2)
+    cluster.handlers[ApiKey.DESCRIBE_CLUSTER] = lambda *_: DescribeClusterResponse(
+        cluster_id="abc", controller_id=2, brokers=[DescribeClusterBroker(broker_id=2, host="h", port=1, rack="r")]
+    )
+    cluster.handlers[ApiKey.DESCRIBE_LOG_DIRS] = lambda _, node: DescribeLogDirsResponse(
+        results=[
+            DescribeLogDirsResult(
+                log_dir=f"/data/{node}",
+                total_bytes=100,
+                usable_bytes=40,
+                topics=[
+                    DescribeLogDirsTopic(
+                        name="orders", partitions=[DescribeLogDirsPartition(partition_index=node, partition_size=9)]
+                    )
+                ],
             )
-            return DeleteRecordsResponse(topics=[DeleteRecordsTopicResult(name="orders", partitions=[result])])
+        ]
+    )
+    async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
+        described = await admin.describe_cluster()
+        assert (described.cluster_id, described.controller, described.brokers[0].rack) == ("abc", 2, "r")
+        first, second = await admin.describe_log_dirs()
+        assert (first.path, second.path) == ("/data/1", "/data/2")
+        assert second.partitions == {TopicPartition("orders", 2): 9}
+        assert (first.usable_bytes, first.error) == (40, ErrorCode.NONE)
+        assert len(await admin.describe_log_dirs(2)) == 1
 
-        cluster.handlers[ApiKey.DELETE_RECORDS] = answer
-        zero, one = TopicPartition("orders", 0), TopicPartition("orders", 1)
-        async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
-            assert await admin.delete_records({zero: 5, one: 7}) == {zero: 5, one: 7}
-            with pytest.raises(PartlyFailed, match="records of orders-1: the partition does not have"):
-                await admin.delete_records({zero: 5, one: 700})
-            assert (await admin.list_offsets({zero: "latest"}))[zero].offset == 0
 
-    run(scenario())
+async def test_records_are_deleted_at_each_leader() -> None:
+    cluster = FakeCluster(nodes=2)
+    cluster.create_topic("orders", 2)
+
+    def answer(request: DeleteRecordsRequest, node: int) -> DeleteRecordsResponse:
+        (topic,) = request.topics
+        (part,) = topic.partitions
+        assert cluster.topics["orders"].leaders[part.partition_index] == node
+        code = ErrorCode.OFFSET_OUT_OF_RANGE if part.offset > 100 else ErrorCode.NONE
+        result = DeleteRecordsPartitionResult(
+            partition_index=part.partition_index, low_watermark=part.offset, error_code=code
+        )
+        return DeleteRecordsResponse(topics=[DeleteRecordsTopicResult(name="orders", partitions=[result])])
+
+    cluster.handlers[ApiKey.DELETE_RECORDS] = answer
+    zero, one = TopicPartition("orders", 0), TopicPartition("orders", 1)
+    async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
+        assert await admin.delete_records({zero: 5, one: 7}) == {zero: 5, one: 7}
+        with pytest.raises(PartlyFailed, match="records of orders-1: the partition does not have"):
+            await admin.delete_records({zero: 5, one: 700})
+        assert (await admin.list_offsets({zero: "latest"}))[zero].offset == 0
 
 
 T0 = TopicPartition("t", 0)
@@ -297,16 +269,13 @@ CALLS: list[tuple[Callable[[Any], Awaitable[object]], str]] = [
 ]
 
 
-def test_what_no_request_can_hold_is_refused_before_anything_is_sent() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster()
-        async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
-            asked = len(cluster.requests)
-            for call, sentence in CALLS:
-                with pytest.raises((TypeError, ValueError), match=re.escape(sentence)):
-                    await call(admin)
-            assert len(cluster.requests) == asked
-        with pytest.raises(TypeError, match="timeout_ms is a whole number"):
-            Admin(cluster.bootstrap, timeout_ms=ODD)
-
-    run(scenario())
+async def test_what_no_request_can_hold_is_refused_before_anything_is_sent() -> None:
+    cluster = FakeCluster()
+    async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
+        asked = len(cluster.requests)
+        for call, sentence in CALLS:
+            with pytest.raises((TypeError, ValueError), match=re.escape(sentence)):
+                await call(admin)
+        assert len(cluster.requests) == asked
+    with pytest.raises(TypeError, match="timeout_ms is a whole number"):
+        Admin(cluster.bootstrap, timeout_ms=ODD)

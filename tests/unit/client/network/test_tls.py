@@ -16,7 +16,6 @@ from tests.support.brokers import FakeCluster
 from tests.support.disk import MemoryDisk
 from tests.support.encrypted import AUTHORITY, EncryptedNetwork, authority_pem, server_context
 from tests.support.network import MemoryNetwork
-from tests.support.virtual_time import run
 
 TRUSTING = Tls(authority=authority_pem())
 
@@ -85,100 +84,79 @@ async def exchange(stream: Socket, data: bytes) -> bytes:
 
 @pytest.mark.parametrize("window_bytes", [500, 20_000, 256 * 1024])
 @pytest.mark.parametrize("size", [1, 20_000, 400_000])
-def test_bytes_come_back_as_they_were_sent(size: int, window_bytes: int) -> None:
-    async def scenario() -> None:
-        network = EncryptedNetwork(server_context("node1"), window_bytes=window_bytes)
-        Echo(network)
-        stream = await TlsNetwork(network, TRUSTING.context()).connect("node1", 9092)
-        data = bytes(number * 7 % 251 for number in range(size))
-        assert await exchange(stream, data) == data
-        stream.close()
-        stream.close()
-
-    run(scenario())
+async def test_bytes_come_back_as_they_were_sent(size: int, window_bytes: int) -> None:
+    network = EncryptedNetwork(server_context("node1"), window_bytes=window_bytes)
+    Echo(network)
+    stream = await TlsNetwork(network, TRUSTING.context()).connect("node1", 9092)
+    data = bytes(number * 7 % 251 for number in range(size))
+    assert await exchange(stream, data) == data
+    stream.close()
+    stream.close()
 
 
-def test_bytes_of_a_file_are_sent_too() -> None:
-    async def scenario() -> None:
-        network = EncryptedNetwork(server_context("node1"))
-        Echo(network)
-        stream = await TlsNetwork(network, TRUSTING.context()).connect("node1", 9092)
-        disk = MemoryDisk()
-        disk.make_folder("/data")
-        file = disk.open("/data/file", create=True)
-        file.write(0, [b"0123456789"])
-        assert stream.send_file(file, 2, 5) == 5
-        await asyncio.sleep(1)
-        heard = memoryview(bytearray(100))
-        assert bytes(heard[: stream.receive_into(heard)]) == b"23456"
-
-    run(scenario())
+async def test_bytes_of_a_file_are_sent_too() -> None:
+    network = EncryptedNetwork(server_context("node1"))
+    Echo(network)
+    stream = await TlsNetwork(network, TRUSTING.context()).connect("node1", 9092)
+    disk = MemoryDisk()
+    disk.make_folder("/data")
+    file = disk.open("/data/file", create=True)
+    file.write(0, [b"0123456789"])
+    assert stream.send_file(file, 2, 5) == 5
+    await asyncio.sleep(1)
+    heard = memoryview(bytearray(100))
+    assert bytes(heard[: stream.receive_into(heard)]) == b"23456"
 
 
-def test_producer_and_consumer_work_encrypted() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster(network=EncryptedNetwork(server_context("node1")))
-        cluster.create_topic("orders")
-        security = Security(tls=TRUSTING)
-        async with Producer(cluster.bootstrap, ports=cluster.ports, security=security) as producer:
-            sent = [producer.send_soon("orders", b"%d" % number + bytes(10_000)) for number in range(200)]
-            assert [(await each).offset for each in sent] == list(range(200))
-        async with Consumer(cluster.bootstrap, ports=cluster.ports, security=security) as consumer:
-            consumer.assign([TopicPartition("orders", 0)])
-            await consumer.seek_to_beginning(TopicPartition("orders", 0))
-            values: list[bytes | None] = []
-            while len(values) < 200:
-                values += [record.value for record in await consumer.poll(10_000)]
-        assert values == [b"%d" % number + bytes(10_000) for number in range(200)]
-
-    run(scenario())
+async def test_producer_and_consumer_work_encrypted() -> None:
+    cluster = FakeCluster(network=EncryptedNetwork(server_context("node1")))
+    cluster.create_topic("orders")
+    security = Security(tls=TRUSTING)
+    async with Producer(cluster.bootstrap, ports=cluster.ports, security=security) as producer:
+        sent = [producer.send_soon("orders", b"%d" % number + bytes(10_000)) for number in range(200)]
+        assert [(await each).offset for each in sent] == list(range(200))
+    async with Consumer(cluster.bootstrap, ports=cluster.ports, security=security) as consumer:
+        consumer.assign([TopicPartition("orders", 0)])
+        await consumer.seek_to_beginning(TopicPartition("orders", 0))
+        values: list[bytes | None] = []
+        while len(values) < 200:
+            values += [record.value for record in await consumer.poll(10_000)]
+    assert values == [b"%d" % number + bytes(10_000) for number in range(200)]
 
 
-def test_a_server_that_another_authority_vouches_for_is_not_trusted() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster(network=EncryptedNetwork(server_context("node1")))
-        tls = Tls(authority=trustme.CA().cert_pem.bytes().decode())
-        with pytest.raises(Unreachable, match="node1:9092: its certificate is not trusted: unable to get local issuer"):
-            await Producer(cluster.bootstrap, ports=cluster.ports, security=Security(tls=tls)).start()
-
-    run(scenario())
+async def test_a_server_that_another_authority_vouches_for_is_not_trusted() -> None:
+    cluster = FakeCluster(network=EncryptedNetwork(server_context("node1")))
+    tls = Tls(authority=trustme.CA().cert_pem.bytes().decode())
+    with pytest.raises(Unreachable, match="node1:9092: its certificate is not trusted: unable to get local issuer"):
+        await Producer(cluster.bootstrap, ports=cluster.ports, security=Security(tls=tls)).start()
 
 
-def test_a_server_of_another_name_is_not_trusted_unless_names_do_not_matter() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster(network=EncryptedNetwork(server_context("elsewhere")))
-        with pytest.raises(Unreachable, match="its certificate is not trusted: Hostname mismatch"):
-            await Producer(cluster.bootstrap, ports=cluster.ports, security=Security(tls=TRUSTING)).start()
-        careless = Security(tls=Tls(authority=authority_pem(), checks_name=False))
-        async with Producer(cluster.bootstrap, ports=cluster.ports, security=careless) as producer:
-            assert (await producer.send("orders", b"x", partition=0)).offset == 0
-
-    run(scenario())
+async def test_a_server_of_another_name_is_not_trusted_unless_names_do_not_matter() -> None:
+    cluster = FakeCluster(network=EncryptedNetwork(server_context("elsewhere")))
+    with pytest.raises(Unreachable, match="its certificate is not trusted: Hostname mismatch"):
+        await Producer(cluster.bootstrap, ports=cluster.ports, security=Security(tls=TRUSTING)).start()
+    careless = Security(tls=Tls(authority=authority_pem(), checks_name=False))
+    async with Producer(cluster.bootstrap, ports=cluster.ports, security=careless) as producer:
+        assert (await producer.send("orders", b"x", partition=0)).offset == 0
 
 
-def test_a_client_shows_its_certificate_where_it_is_asked_for() -> None:
-    async def scenario() -> None:
-        network = EncryptedNetwork(server_context("node1", asks_for_certificate=True))
-        cluster = FakeCluster(network=network)
-        own = AUTHORITY.issue_cert("client")
-        tls = Tls(
-            authority=authority_pem(),
-            certificate=own.cert_chain_pems[0].bytes().decode(),
-            key=own.private_key_pem.bytes().decode(),
-        )
-        async with Producer(cluster.bootstrap, ports=cluster.ports, security=Security(tls=tls)) as producer:
-            assert (await producer.send("orders", b"x", partition=0)).offset == 0
-        with pytest.raises(Unreachable):
-            await Producer(cluster.bootstrap, ports=cluster.ports, security=Security(tls=TRUSTING)).start()
-        assert "certificate" in str(network.refused[0])
-
-    run(scenario())
+async def test_a_client_shows_its_certificate_where_it_is_asked_for() -> None:
+    network = EncryptedNetwork(server_context("node1", asks_for_certificate=True))
+    cluster = FakeCluster(network=network)
+    own = AUTHORITY.issue_cert("client")
+    tls = Tls(
+        authority=authority_pem(),
+        certificate=own.cert_chain_pems[0].bytes().decode(),
+        key=own.private_key_pem.bytes().decode(),
+    )
+    async with Producer(cluster.bootstrap, ports=cluster.ports, security=Security(tls=tls)) as producer:
+        assert (await producer.send("orders", b"x", partition=0)).offset == 0
+    with pytest.raises(Unreachable):
+        await Producer(cluster.bootstrap, ports=cluster.ports, security=Security(tls=TRUSTING)).start()
+    assert "certificate" in str(network.refused[0])
 
 
-def test_a_server_without_tls_is_told_apart() -> None:
-    async def scenario() -> None:
-        cluster = FakeCluster(network=MemoryNetwork())
-        with pytest.raises(Unreachable, match="node1:9092"):
-            await Producer(cluster.bootstrap, ports=cluster.ports, security=Security(tls=TRUSTING)).start()
-
-    run(scenario())
+async def test_a_server_without_tls_is_told_apart() -> None:
+    cluster = FakeCluster(network=MemoryNetwork())
+    with pytest.raises(Unreachable, match="node1:9092"):
+        await Producer(cluster.bootstrap, ports=cluster.ports, security=Security(tls=TRUSTING)).start()

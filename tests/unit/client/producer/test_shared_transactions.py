@@ -18,7 +18,6 @@ from riverlog.wire.messages.end_transaction import EndTransactionRequest
 from riverlog.wire.messages.join_transaction import JoinTransactionRequest
 from tests.support.members import ADDRESS, TOPIC, with_node
 from tests.support.mishaps import Mishaps
-from tests.support.virtual_time import run
 from tests.support.world import Universe
 
 ZERO = TopicPartition(TOPIC, 0)
@@ -361,26 +360,23 @@ STEPS = 8
 
 @pytest.mark.parametrize("dies", ["driver", "broker"])
 @pytest.mark.parametrize("step", range(STEPS))
-def test_whatever_ends_between_two_steps_all_is_written_once(step: int, dies: str) -> None:
-    async def scenario() -> None:
-        universe = Universe(step)
+async def test_whatever_ends_between_two_steps_all_is_written_once(step: int, dies: str) -> None:
+    universe = Universe(step)
+    node = universe.node(durability="fsync")
+    await node.start()
+    async with Admin(ADDRESS, ports=universe.ports) as admin:
+        await admin.create_topic(TOPIC, partitions=4)
+    first = steps(universe, life=0)
+    for _ in range(step + 1):
+        await anext(first)
+    if dies == "broker":
+        await universe.lose_power()
         node = universe.node(durability="fsync")
         await node.start()
-        async with Admin(ADDRESS, ports=universe.ports) as admin:
-            await admin.create_topic(TOPIC, partitions=4)
-        first = steps(universe, life=0)
-        for _ in range(step + 1):
-            await anext(first)
-        if dies == "broker":
-            await universe.lose_power()
-            node = universe.node(durability="fsync")
-            await node.start()
-        assert [name async for name in steps(universe, life=1)][-1] in ("owned", "committed")
-        assert await read(universe) == [b"0 first", b"0 second", b"1 first", b"1 second"]
-        assert await offset_of_group(universe) == 5
-        await universe.lose_power()
-
-    run(scenario())
+    assert [name async for name in steps(universe, life=1)][-1] in ("owned", "committed")
+    assert await read(universe) == [b"0 first", b"0 second", b"1 first", b"1 second"]
+    assert await offset_of_group(universe) == 5
+    await universe.lose_power()
 
 
 @pytest.mark.parametrize("step", ["joined", "wrote", "finished"])

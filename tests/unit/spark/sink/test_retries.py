@@ -31,35 +31,26 @@ class Part:
         self.left_with.append(kind)
 
 
-def test_who_comes_back_in_time_is_reached() -> None:
-    async def scenario() -> None:
-        part = Part(after=asyncio.get_running_loop().time() + 20)
-        async with started(part, seconds_max=30) as found:
-            assert found is part
-        assert part.left_with == [None]
-
-    run(scenario())
+async def test_who_comes_back_in_time_is_reached() -> None:
+    part = Part(after=asyncio.get_running_loop().time() + 20)
+    async with started(part, seconds_max=30) as found:
+        assert found is part
+    assert part.left_with == [None]
 
 
-def test_who_does_not_is_given_up() -> None:
-    async def scenario() -> None:
-        start = asyncio.get_running_loop().time()
-        with pytest.raises(Unreachable):
-            await start_with_patience(Part(after=start + 20).start, seconds_max=10)
-        assert 9 < asyncio.get_running_loop().time() - start <= 10
-
-    run(scenario())
+async def test_who_does_not_is_given_up() -> None:
+    start = asyncio.get_running_loop().time()
+    with pytest.raises(Unreachable):
+        await start_with_patience(Part(after=start + 20).start, seconds_max=10)
+    assert 9 < asyncio.get_running_loop().time() - start <= 10
 
 
-def test_a_no_is_a_no() -> None:
-    async def scenario() -> None:
-        start = asyncio.get_running_loop().time()
-        refused = KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT, "no")
-        with pytest.raises(KafkaError, match="no"):
-            await start_with_patience(Part(after=start + 20, problem=refused).start, seconds_max=30)
-        assert asyncio.get_running_loop().time() == start
-
-    run(scenario())
+async def test_a_no_is_a_no() -> None:
+    start = asyncio.get_running_loop().time()
+    refused = KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT, "no")
+    with pytest.raises(KafkaError, match="no"):
+        await start_with_patience(Part(after=start + 20, problem=refused).start, seconds_max=30)
+    assert asyncio.get_running_loop().time() == start
 
 
 def test_a_part_learns_what_ended_its_block() -> None:

@@ -9,7 +9,6 @@ from riverlog.model.ids import Offset, TopicPartition
 from riverlog.spark.source.long_poll import wait_for_records
 from riverlog.wire.apis import ApiKey
 from tests.support.brokers import FakeCluster
-from tests.support.virtual_time import run
 
 
 async def waited(fake: FakeCluster, *, partitions: int = 2, seconds: float = 5.0) -> float:
@@ -26,31 +25,22 @@ async def waited(fake: FakeCluster, *, partitions: int = 2, seconds: float = 5.0
         await cluster.close()
 
 
-def test_a_record_ends_the_wait_wherever_it_comes() -> None:
-    async def scenario() -> None:
-        fake = FakeCluster(nodes=2)
-        fake.create_topic("orders", 2)
-        asyncio.get_running_loop().call_later(2, fake.write, "orders", 1, b"new")
-        assert 2 <= await waited(fake) < 2.5
-
-    run(scenario())
+async def test_a_record_ends_the_wait_wherever_it_comes() -> None:
+    fake = FakeCluster(nodes=2)
+    fake.create_topic("orders", 2)
+    asyncio.get_running_loop().call_later(2, fake.write, "orders", 1, b"new")
+    assert 2 <= await waited(fake) < 2.5
 
 
-def test_without_one_it_takes_its_time() -> None:
-    async def scenario() -> None:
-        fake = FakeCluster()
-        fake.create_topic("orders", 2)
-        assert 5 <= await waited(fake) < 5.5
-
-    run(scenario())
+async def test_without_one_it_takes_its_time() -> None:
+    fake = FakeCluster()
+    fake.create_topic("orders", 2)
+    assert 5 <= await waited(fake) < 5.5
 
 
-def test_a_refusal_is_no_news() -> None:
-    async def scenario() -> None:
-        fake = FakeCluster()
-        fake.create_topic("orders", 2)
-        fake.mishap(ApiKey.FETCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        assert 5 <= await waited(fake) < 5.5
-        assert await waited(fake, partitions=0) >= 5, "nobody leads anything"
-
-    run(scenario())
+async def test_a_refusal_is_no_news() -> None:
+    fake = FakeCluster()
+    fake.create_topic("orders", 2)
+    fake.mishap(ApiKey.FETCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert 5 <= await waited(fake) < 5.5
+    assert await waited(fake, partitions=0) >= 5, "nobody leads anything"

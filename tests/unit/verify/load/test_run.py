@@ -99,21 +99,18 @@ def test_a_cluster_that_refuses_is_no_verdict() -> None:
     assert raised.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-def test_a_cluster_that_does_not_come_back_is_no_verdict_either() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        node = universe.node()
-        await node.start()
-        stopping: list[asyncio.Future[None]] = []
-        warnings: list[str] = []
+async def test_a_cluster_that_does_not_come_back_is_no_verdict_either() -> None:
+    universe = Universe()
+    node = universe.node()
+    await node.start()
+    stopping: list[asyncio.Future[None]] = []
+    warnings: list[str] = []
 
-        def say(part: str, _history: History) -> None:
-            if part == "waiting for acknowledgements":
-                stopping.append(asyncio.ensure_future(node.stop()))
+    def say(part: str, _history: History) -> None:
+        if part == "waiting for acknowledgements":
+            stopping.append(asyncio.ensure_future(node.stop()))
 
-        with pytest.raises(Unreachable):
-            await verify("node:9092", LOAD, ports=universe.ports, say=say, warn=warnings.append)
-        assert [sentence.split()[1] for sentence in warnings] == ["group", "group", "topic", "topic"]
-        await asyncio.gather(*stopping)
-
-    run(scenario())
+    with pytest.raises(Unreachable):
+        await verify("node:9092", LOAD, ports=universe.ports, say=say, warn=warnings.append)
+    assert [sentence.split()[1] for sentence in warnings] == ["group", "group", "topic", "topic"]
+    await asyncio.gather(*stopping)

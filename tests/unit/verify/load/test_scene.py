@@ -9,7 +9,6 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.verify.history import Isolation
 from riverlog.verify.load.scene import Scene
-from tests.support.virtual_time import run
 
 
 def scene() -> Scene:
@@ -23,46 +22,37 @@ def scene() -> Scene:
     )
 
 
-def test_clients_are_made_with_the_settings_that_were_given() -> None:
-    async def scenario() -> None:
-        made = scene()
-        assert made.topics == ["a", "b"]
-        for client in (made.producer("lz4"), made.member("consumer"), made.reader(Isolation.READ_COMMITTED)):
-            assert "node:9092" in repr(client)
-
-    run(scenario())
+async def test_clients_are_made_with_the_settings_that_were_given() -> None:
+    made = scene()
+    assert made.topics == ["a", "b"]
+    for client in (made.producer("lz4"), made.member("consumer"), made.reader(Isolation.READ_COMMITTED)):
+        assert "node:9092" in repr(client)
 
 
-def test_what_may_pass_is_asked_again_and_counted() -> None:
-    async def scenario() -> None:
-        made = scene()
-        mishaps = [TimedOut("late"), KafkaError(ErrorCode.NON_EMPTY_GROUP, "not yet"), TimedOut("late")]
+async def test_what_may_pass_is_asked_again_and_counted() -> None:
+    made = scene()
+    mishaps = [TimedOut("late"), KafkaError(ErrorCode.NON_EMPTY_GROUP, "not yet"), TimedOut("late")]
 
-        async def ask() -> str:
-            if mishaps:
-                raise mishaps.pop()
-            return "answer"
+    async def ask() -> str:
+        if mishaps:
+            raise mishaps.pop()
+        return "answer"
 
-        passing = frozenset({ErrorCode.NON_EMPTY_GROUP})
-        assert await made.insist(ask, seconds=10, passing=passing) == "answer"
-        assert made.troubles == {"REQUEST_TIMED_OUT": 2, "NON_EMPTY_GROUP": 1}
-
-    run(scenario())
+    passing = frozenset({ErrorCode.NON_EMPTY_GROUP})
+    assert await made.insist(ask, seconds=10, passing=passing) == "answer"
+    assert made.troubles == {"REQUEST_TIMED_OUT": 2, "NON_EMPTY_GROUP": 1}
 
 
 @pytest.mark.parametrize(
     ("error", "seconds"),
     [(KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "no"), 0.0), (TimedOut("late"), 10.25)],
 )
-def test_what_will_not_pass_is_raised(error: KafkaError, seconds: float) -> None:
-    async def scenario() -> None:
-        async def ask() -> None:
-            raise error
+async def test_what_will_not_pass_is_raised(error: KafkaError, seconds: float) -> None:
+    async def ask() -> None:
+        raise error
 
-        began = asyncio.get_running_loop().time()
-        with pytest.raises(KafkaError) as raised:
-            await scene().insist(ask, seconds=10)
-        assert raised.value is error
-        assert asyncio.get_running_loop().time() - began == seconds
-
-    run(scenario())
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(KafkaError) as raised:
+        await scene().insist(ask, seconds=10)
+    assert raised.value is error
+    assert asyncio.get_running_loop().time() - began == seconds
