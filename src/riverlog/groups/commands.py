@@ -354,7 +354,7 @@ class DeleteGroups(Command[GroupFact, CodesReply]):
 
 @dataclass(frozen=True, slots=True)
 class ListGroups(Command[GroupFact, "tuple[ListedGroup, ...]"]):
-    """Name the groups; empty filters let everything pass, and their case does not matter."""
+    """Name the groups; empty filters let everything pass, others have what they want in lower case."""
 
     states: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()

@@ -198,8 +198,7 @@ class GroupsMachine:
         return ErrorCode.NONE
 
     def _list(self, command: ListGroups) -> tuple[ListedGroup, ...]:
-        states = {each.lower() for each in command.states}
-        types = {each.lower() for each in command.types}
+        states, types = command.states, command.types
         listed = (self._membership(group_id).listed(group_id) for group_id in self._group_ids())
         return tuple(
             each

@@ -37,9 +37,9 @@ def test_groups_are_listed_by_state_and_type() -> None:
         ListedGroup("h", "consumer", "CompletingRebalance", GroupType.CLASSIC),
         ListedGroup("simple", "", "Empty", GroupType.CLASSIC),
     )
-    stable = coordinator.ask(ListGroups(states=frozenset({"stable", "DEAD"})))
+    stable = coordinator.ask(ListGroups(states=frozenset({"stable", "dead"})))
     assert [each.group_id for each in stable] == ["g"]
-    assert coordinator.ask(ListGroups(types=frozenset({"Classic"}))) == everything
+    assert coordinator.ask(ListGroups(types=frozenset({"classic"}))) == everything
     assert coordinator.ask(ListGroups(types=frozenset({"share"}))) == ()
 
 

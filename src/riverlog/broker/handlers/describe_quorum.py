@@ -4,6 +4,7 @@ from riverlog.broker.requests.context import Context
 from riverlog.controller.log import METADATA_PARTITION
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import TopicPartition
 from riverlog.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -21,11 +22,16 @@ def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Describ
     if not context.allows_on_cluster(Operation.DESCRIBE):
         context.stats.failed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return DescribeQuorumResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    metadata = _metadata(context)
     return DescribeQuorumResponse(
         topics=[
             TopicData(
                 topic.topic_name,
-                [_partition(topic.topic_name, each.partition_index, context) for each in topic.partitions],
+                [
+                    metadata if name == METADATA_PARTITION else _unknown(name, context)
+                    for each in topic.partitions
+                    for name in (TopicPartition(topic.topic_name, each.partition_index),)
+                ],
             )
             for topic in request.topics
         ],
@@ -33,18 +39,20 @@ def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Describ
     )
 
 
-def _partition(topic: str, index: int, context: Context) -> PartitionData:
-    if (topic, index) != METADATA_PARTITION:
-        context.stats.failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return PartitionData(
-            partition_index=index,
-            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            error_message=f"Only {METADATA_PARTITION} is voted on.",
-        )
+def _unknown(name: TopicPartition, context: Context) -> PartitionData:
+    context.stats.failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return PartitionData(
+        partition_index=name.partition,
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        error_message=f"Only {METADATA_PARTITION} is voted on.",
+    )
+
+
+def _metadata(context: Context) -> PartitionData:
     controller = context.services.controller
     quorum = controller.quorum
     return PartitionData(
-        partition_index=index,
+        partition_index=METADATA_PARTITION.partition,
         leader_id=context.services.node_id,
         leader_epoch=quorum.epoch,
         high_watermark=quorum.high_watermark,

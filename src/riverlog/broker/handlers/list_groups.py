@@ -12,7 +12,9 @@ from riverlog.wire.messages.list_groups import ListGroupsRequest, ListGroupsResp
 
 def list_groups(request: ListGroupsRequest, context: Context) -> HandlerResult[ListGroupsResponse]:
     """Ask every coordinator; one that is still reading its log makes the client ask again."""
-    command = ListGroups(frozenset(request.states_filter), frozenset(request.types_filter))
+    # Folded here, once: every coordinator of a node is asked.
+    states, types = (frozenset(map(str.lower, filters)) for filters in (request.states_filter, request.types_filter))
+    command = ListGroups(states, types)
     asked = context.services.groups.submit_to_all(command)
     return Later(_response(asked, context)) if asked else ListGroupsResponse()
 

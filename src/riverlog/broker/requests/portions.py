@@ -68,6 +68,11 @@ PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: Portioned(("group_ids",), "groups"),
     ApiKey.DELETE_GROUPS: Portioned(("groups_names",), "results"),
     ApiKey.ADD_PARTITIONS_TO_TXN: Portioned(("transactions",), "results_by_transaction"),  # from version 4 on
+    ApiKey.ELECT_LEADERS: Portioned(
+        ("topic_partitions",), "replica_election_results", "partitions", "partition_result"
+    ),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Portioned(("topics",), "responses", "partitions"),
+    ApiKey.DESCRIBE_QUORUM: Portioned(("topics",), "topics", "partitions"),
     ApiKey.DESCRIBE_TRANSACTIONS: Portioned(("transactional_ids",), "transaction_states"),
 }
 

@@ -9,8 +9,20 @@ import pytest
 from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from riverlog.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from riverlog.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from riverlog.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from riverlog.wire.messages.describe_quorum import DescribeQuorumRequest, QuorumPartition, QuorumTopic
 from riverlog.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from riverlog.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from riverlog.wire.messages.offset_delete import (
@@ -68,6 +80,28 @@ LARGE: Final[dict[str, tuple[ApiKey, int, Any]]] = {
         ApiKey.CREATE_PARTITIONS,
         3,
         CreatePartitionsRequest([CreatePartitionsTopic(f"u{number}", 2, None) for number in INDEXES]),
+    ),
+    "leaders elected": (
+        ApiKey.ELECT_LEADERS,
+        2,
+        ElectLeadersRequest(topic_partitions=[TopicPartitions("t", INDEXES)]),
+    ),
+    "partitions moved": (
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        1,
+        AlterPartitionReassignmentsRequest(
+            topics=[ReassignableTopic("t", [ReassignablePartition(each, None) for each in INDEXES])]
+        ),
+    ),
+    "log directories": (
+        ApiKey.ALTER_REPLICA_LOG_DIRS,
+        2,
+        AlterReplicaLogDirsRequest([AlterReplicaLogDir("/data", [AlterReplicaLogDirTopic("t", INDEXES)])]),
+    ),
+    "a quorum": (
+        ApiKey.DESCRIBE_QUORUM,
+        2,
+        DescribeQuorumRequest([QuorumTopic("__cluster_metadata", [QuorumPartition(0)] * MANY)]),
     ),
 }
 

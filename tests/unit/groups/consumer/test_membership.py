@@ -143,7 +143,7 @@ def test_a_group_is_deleted_when_nobody_is_in_it(
 def test_a_group_is_listed_with_its_type(coordinator: ConsumerCoordinator, pair: object) -> None:
     listed = ListedGroup("g", "consumer", "Stable", GroupType.CONSUMER)
     assert coordinator.ask(ListGroups()) == (listed,)
-    assert coordinator.ask(ListGroups(types=frozenset({"Consumer"}), states=frozenset({"stable"}))) == (listed,)
+    assert coordinator.ask(ListGroups(types=frozenset({"consumer"}), states=frozenset({"stable"}))) == (listed,)
     assert coordinator.ask(ListGroups(types=frozenset({"classic"}))) == ()
 
 
