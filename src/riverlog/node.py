@@ -31,7 +31,7 @@ from riverlog.coordination.offsets import TransactionalOffsets
 from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.log.directory import LogDirectory
 from riverlog.log.identity import check_first, find
-from riverlog.metadata.commands.brokers import RegisterBroker, ReportDirectories, known_directories
+from riverlog.metadata.commands.only_broker import RegisterOnlyBroker, ReportDirectories, known_directories
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.descriptors import DescriptorShares
 from riverlog.model.disk_errors import SHORTAGE
@@ -468,7 +468,7 @@ class Node:
         """Register this node with the cluster: where it is reached, and whether it remembers everything."""
         directories = self._registry.directories
         registered = await parts.controller.submit(
-            RegisterBroker(
+            RegisterOnlyBroker(
                 node_id=self._settings.node_id,
                 incarnation_id=UUID(int=self._world.random.getrandbits(128), version=4),
                 endpoints=self.endpoints,

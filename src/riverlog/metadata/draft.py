@@ -21,6 +21,7 @@ from riverlog.metadata.access_records import (
     access_key,
     lasting,
 )
+from riverlog.metadata.broker_index import BrokerIndex
 from riverlog.metadata.image import (
     ConfigResource,
     ConfigResourceType,
@@ -97,9 +98,15 @@ class MetadataDraft:
         "_names",
         "_next_producer_id",
         "_topics",
+        "index",
     )
 
     def __init__(self, image: MetadataImage) -> None:
+        self.index: BrokerIndex | None = None
+        """What each broker has of the partitions, changed with them where it is set."""
+        self._begin(image)
+
+    def _begin(self, image: MetadataImage) -> None:
         self._image = image
         self._changed = False
         self._topics: dict[str, TopicDraft | Gone] = {}
@@ -131,7 +138,7 @@ class MetadataDraft:
                 self._controllers,
                 self._access.image(),
             )
-            MetadataDraft.__init__(self, image)
+            self._begin(image)
         return self._image
 
     def apply_all(self, records: Iterable[MetadataRecord]) -> "MetadataDraft":
@@ -145,9 +152,15 @@ class MetadataDraft:
         self._changed = True
         match record:
             case PartitionRecord():
-                self._topic(record.topic_id, record).put(record)
+                topic = self._topic(record.topic_id, record)
+                before, after = topic.put(record)
+                if self.index is not None:
+                    self.index.change(topic.name, record.partition_id, before, after)
             case PartitionChangeRecord():
-                self._topic(record.topic_id, record).change(record)
+                topic = self._topic(record.topic_id, record)
+                before, after = topic.change(record)
+                if self.index is not None:
+                    self.index.change(topic.name, record.partition_id, before, after)
             case TopicRecord():
                 self._create(record)
             case RemoveTopicRecord():
@@ -220,6 +233,8 @@ class MetadataDraft:
     def _remove(self, record: RemoveTopicRecord) -> None:
         name = self._names.get(record.topic_id.bytes)
         assert name is not None, f"{record} removes an unknown topic"
+        if self.index is not None:
+            self.index.remove(self._topic(record.topic_id, record).image())
         self._topics[name] = GONE
         self._names.remove(record.topic_id.bytes)
         self._folded.remove(folded(name))
@@ -246,7 +261,9 @@ class MetadataDraft:
         image = self.image()
         named = [image.topic(record.topic_name)] if record.topic_name else image.all_topics()
         for topic in [each for each in named if each is not None and eligible_somewhere(each)]:
-            self._topic(topic.id, record).clear_eligible()
+            for number, (before, after) in self._topic(topic.id, record).clear_eligible():
+                if self.index is not None:
+                    self.index.change(topic.name, number, before, after)
 
     def _note_access(self, record: AccessRecord) -> None:
         key, kept = access_key(record), lasting(record)

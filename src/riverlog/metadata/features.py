@@ -17,6 +17,8 @@ class Levels(NamedTuple):
 
 
 METADATA_VERSION: Final = "metadata.version"
+ELIGIBLE_LEADERS: Final = "eligible.leader.replicas.version"
+KRAFT_VERSION: Final = "kraft.version"
 
 SUPPORTED_FEATURES: Final[Mapping[str, Levels]] = MappingProxyType(
     {
@@ -25,3 +27,8 @@ SUPPORTED_FEATURES: Final[Mapping[str, Levels]] = MappingProxyType(
         "transaction.version": Levels(0, 2),  # an epoch per transaction, KIP-890
     }
 )
+
+FIRST_LEVELS: Final[Mapping[str, int]] = MappingProxyType(
+    {METADATA_VERSION: 30, "group.version": 1, "transaction.version": 2, ELIGIBLE_LEADERS: 1}
+)
+"""The levels with which a new cluster begins, as one of Apache Kafka 4.3 does; what is not named is off."""

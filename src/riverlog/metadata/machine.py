@@ -1,31 +1,62 @@
 """The metadata machine: commands in, facts and replies out.
 
-All its state is one `MetadataImage` in the making, which records alone change. It holds no soft state, has no deadlines
-and causes no effects: whoever follows the cluster's metadata watches the records as they are committed.
+What it remembers is one `MetadataImage` in the making, which records alone change. Who was heard of, and what takes
+several decisions, is soft state of the brokers' lifecycle: it begins when this controller becomes active, and is lost
+with the machine. It causes no effects: whoever follows the metadata watches the records as they are committed.
 """
 
 from collections.abc import Iterable
 from typing import Never, assert_never
 
-from riverlog.metadata.commands.brokers import RegisterBroker, ReportDirectories, register_broker, report_directories
+from riverlog.metadata.broker_index import BrokerIndex
+from riverlog.metadata.broker_lifecycle import BrokerLifecycle
+from riverlog.metadata.commands.brokers import RegisterBroker, UnregisterBroker
 from riverlog.metadata.commands.configs import AlterConfigs, alter_configs
+from riverlog.metadata.commands.controllers import RegisterController, register_controller
+from riverlog.metadata.commands.liveness import (
+    BecomeActive,
+    BrokerHeartbeat,
+    BrokerUnreachable,
+    ExcuseSilence,
+    Woken,
+)
+from riverlog.metadata.commands.only_broker import (
+    RegisterOnlyBroker,
+    ReportDirectories,
+    register_only_broker,
+    report_directories,
+)
 from riverlog.metadata.commands.partitions import CreatePartitions, create_partitions
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds, allocate_producer_ids
 from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, TopicDefaults, create_topics, delete_topics
 from riverlog.metadata.draft import MetadataDraft
 from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.placement import BrokerLoad
 from riverlog.metadata.records import MetadataRecord
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
+
+LivenessCommand = (
+    RegisterBroker
+    | UnregisterBroker
+    | RegisterOnlyBroker
+    | BecomeActive
+    | BrokerHeartbeat
+    | BrokerUnreachable
+    | ExcuseSilence
+    | Woken
+)
+"""Commands about brokers: what was heard of them before counts too."""
 
 MetadataCommand = (
     CreateTopics
     | DeleteTopics
     | CreatePartitions
     | AlterConfigs
-    | RegisterBroker
     | ReportDirectories
     | AllocateProducerIds
+    | RegisterController
+    | LivenessCommand
 )
 
 
@@ -35,15 +66,26 @@ class MetadataMachine:
     def __init__(self, defaults: TopicDefaults) -> None:
         self._draft = MetadataDraft(MetadataImage())
         self._defaults = defaults
+        self._lifecycle = BrokerLifecycle(lambda: self.image, lambda: self.index, defaults.layers)
 
     @property
     def image(self) -> MetadataImage:
         """Return what all records so far come to."""
         return self._draft.image()
 
+    @property
+    def index(self) -> BrokerIndex:
+        """Return what each broker has of the partitions; from the first time on, each record keeps it up to date.
+
+        A controller that may become active makes it when it has read its log. A node that is alone needs none.
+        """
+        if self._draft.index is None:
+            self._draft.index = BrokerIndex.of(self.image)
+        return self._draft.index
+
     def decide(self, command: MetadataCommand, ticket: Ticket, now: Moment) -> Decision[MetadataRecord, Never]:
         """Name what follows from the command; change nothing."""
-        records, response = self._decide(command)
+        records, response = self._decide(command, now.instant)
         return Decision(records=tuple(records), replies=(Reply(ticket, response),))
 
     def apply(self, record: MetadataRecord) -> None:
@@ -51,7 +93,9 @@ class MetadataMachine:
         self._draft.apply(record)
 
     def withdraw(self, records: tuple[MetadataRecord, ...], now: Moment) -> Decision[MetadataRecord, Never]:
-        """Go on without facts that will not be written: nothing else was noted."""
+        """Go on without facts that will not be written: what was under way begins anew, where this node is active."""
+        if self._lifecycle.is_active:
+            self._lifecycle.begin_anew(now.instant)
         return Decision()
 
     def snapshot(self) -> Iterable[MetadataRecord]:
@@ -59,23 +103,52 @@ class MetadataMachine:
         return snapshot_records(self.image)
 
     def next_deadline(self) -> Instant | None:
-        return None
+        """Return when to be woken: when a session may end, or at once while a walk over partitions is under way."""
+        return self._lifecycle.next_deadline()
 
-    def _decide(self, command: MetadataCommand) -> tuple[list[MetadataRecord], object]:
+    def _load(self) -> BrokerLoad:
+        """Return how much each broker leads; on a node that is alone nobody need know."""
+        led = dict(self.index.led) if len(self.image.brokers) > 1 else {}
+        return BrokerLoad(led, frozenset(self._lifecycle.sweeps.leaving))
+
+    def _decide(self, command: MetadataCommand, now: Instant) -> tuple[list[MetadataRecord], object]:
         match command:
             case CreateTopics():
-                return create_topics(self.image, command, self._defaults)
+                return create_topics(self.image, command, self._defaults, self._load())
             case DeleteTopics():
                 return delete_topics(self.image, command)
             case CreatePartitions():
-                return create_partitions(self.image, command)
+                return create_partitions(self.image, command, self._load())
             case AlterConfigs():
                 return alter_configs(self.image, command, self._defaults.layers)
-            case RegisterBroker():
-                return register_broker(self.image, command)
+            case RegisterController():
+                return register_controller(self.image, command)
             case ReportDirectories():
                 return report_directories(self.image, command)
             case AllocateProducerIds():
                 return allocate_producer_ids(self.image, command)
+            case _:
+                return self._decide_liveness(command, now)
+
+    def _decide_liveness(self, command: LivenessCommand, now: Instant) -> tuple[list[MetadataRecord], object]:
+        match command:
+            case RegisterBroker():
+                return self._lifecycle.register(command, now)
+            case UnregisterBroker():
+                return self._lifecycle.unregister(command), None
+            case RegisterOnlyBroker():
+                self._lifecycle.forget(command.node_id)
+                return register_only_broker(self.image, command)
+            case BecomeActive():
+                return self._lifecycle.become_active(command, now), None
+            case BrokerHeartbeat():
+                return self._lifecycle.heartbeat(command, now)
+            case BrokerUnreachable():
+                return self._lifecycle.unreachable(command), None
+            case ExcuseSilence():
+                self._lifecycle.excuse(command)
+                return [], None
+            case Woken():
+                return self._lifecycle.woken(command, now), None
             case _:
                 assert_never(command)

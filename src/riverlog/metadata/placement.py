@@ -6,23 +6,50 @@ distance to the followers shifts each round, so that no two brokers share all th
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
+from uuid import UUID
 
 from riverlog.metadata.image import BrokerImage, MetadataImage, ReplicaIds
+from riverlog.metadata.records import MetadataRecord, PartitionRecord
 from riverlog.model.ids import NodeId
 
 
-def place(image: MetadataImage, *, partitions: int, replication_factor: int) -> list[ReplicaIds]:
+@dataclass(slots=True)
+class BrokerLoad:
+    """How many partitions each broker leads, and who is about to go."""
+
+    led: dict[NodeId, int] = field(default_factory=dict)
+    leaving: frozenset[NodeId] = frozenset()
+
+    def add(self, records: Iterable[MetadataRecord]) -> None:
+        """Note new partitions with their leaders."""
+        for record in records:
+            if isinstance(record, PartitionRecord):
+                leader = NodeId(record.leader)
+                self.led[leader] = self.led.get(leader, 0) + 1
+
+
+def place(image: MetadataImage, load: BrokerLoad, *, partitions: int, replication_factor: int) -> list[ReplicaIds]:
     """Choose replicas for new partitions; the first of each is its leader."""
-    brokers = usable_brokers(image)
+    brokers = usable_brokers(image, load)
     assert 1 <= replication_factor <= len(brokers)
-    ring = _rack_by_rack(brokers, _led_partitions(image))
+    ring = _rack_by_rack(brokers, load.led)
     return [_replicas(ring, number, replication_factor) for number in range(partitions)]
 
 
-def usable_brokers(image: MetadataImage) -> list[BrokerImage]:
+def usable_brokers(image: MetadataImage, load: BrokerLoad) -> list[BrokerImage]:
     """Return the brokers that can take partitions, by their number."""
-    return [image.brokers[node_id] for node_id in sorted(image.brokers) if not image.brokers[node_id].fenced]
+    brokers = (image.brokers[node_id] for node_id in sorted(image.brokers) if node_id not in load.leaving)
+    return [each for each in brokers if each.is_active and open_directories(each) is not None]
+
+
+def open_directories(broker: BrokerImage) -> tuple[UUID, ...] | None:
+    """Return the directories in which a broker takes new replicas; None where all of them are cordoned."""
+    cordoned = broker.cordoned_log_dirs
+    if not cordoned:
+        return broker.log_dirs
+    return tuple(each for each in broker.log_dirs if each not in cordoned) or None
 
 
 def _replicas(ring: Sequence[NodeId], number: int, replication_factor: int) -> ReplicaIds:
@@ -42,14 +69,3 @@ def _rack_by_rack(brokers: Iterable[BrokerImage], led: dict[NodeId, int]) -> lis
         racks.setdefault(broker.rack or "", []).append(broker.id)
     turns = zip_longest(*racks.values())
     return [node_id for turn in turns for node_id in turn if node_id is not None]
-
-
-def _led_partitions(image: MetadataImage) -> dict[NodeId, int]:
-    """Count the partitions that each broker leads; a cluster of one need not count."""
-    if len(image.brokers) == 1:
-        return {}
-    led: dict[NodeId, int] = {}
-    for topic in image.all_topics():
-        for partition in topic.partitions:
-            led[partition.leader] = led.get(partition.leader, 0) + 1
-    return led

@@ -12,7 +12,7 @@ from typing import Final
 _TOPIC: Final = """
 compression.gzip.level compression.lz4.level compression.zstd.level
 follower.replication.throttled.replicas leader.replication.throttled.replicas
-message.downconversion.enable message.format.version preallocate unclean.leader.election.enable
+message.downconversion.enable message.format.version preallocate
 local.retention.bytes local.retention.ms remote.log.copy.disable remote.log.delete.on.disable
 remote.storage.enable
 """
@@ -112,7 +112,7 @@ ssl.cipher.suites ssl.enabled.protocols ssl.endpoint.identification.algorithm ss
 ssl.keystore.type ssl.principal.mapping.rules ssl.protocol ssl.provider ssl.secure.random.implementation
 ssl.trustmanager.algorithm ssl.truststore.type telemetry.max.bytes
 transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.partition.verification.enable
-transaction.state.log.load.buffer.size transaction.state.log.min.isr unclean.leader.election.enable
+transaction.state.log.load.buffer.size transaction.state.log.min.isr
 unclean.leader.election.interval.ms unstable.api.versions.enable unstable.feature.versions.enable
 zookeeper.connect zookeeper.connection.timeout.ms zookeeper.session.timeout.ms
 """

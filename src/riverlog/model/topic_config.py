@@ -283,6 +283,14 @@ class TopicConfig:
         least=1,
         node=("log.roll.ms", _hours("log.roll.hours")),
     )
+    unclean_leader_election_enable: bool = _topic(
+        "unclean.leader.election.enable",
+        SettingType.BOOLEAN,
+        False,
+        "Whether a replica that lacks records may lead when no other is left: the topic goes on, and acknowledged "
+        "records may be lost.",
+        node=("unclean.leader.election.enable",),
+    )
 
 
 TOPIC_SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(rows_of(TopicConfig))

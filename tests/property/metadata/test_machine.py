@@ -6,8 +6,8 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riverlog.metadata.commands.brokers import RegisterBroker
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
+from riverlog.metadata.commands.only_broker import RegisterOnlyBroker
 from riverlog.metadata.commands.partitions import CreatePartitions, NewPartitions
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds, ProducerIdBlock
 from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, TopicCreation, TopicDefaults
@@ -67,9 +67,9 @@ def changes(draw: st.DrawFn) -> AlterConfigs:
     return AlterConfigs((resource,), replace=draw(st.booleans()))
 
 
-def register(node_id: NodeId, *, clean: bool) -> RegisterBroker:
+def register(node_id: NodeId, *, clean: bool) -> RegisterOnlyBroker:
     endpoints = (Endpoint("PLAINTEXT", f"host-{node_id}", 9092),)
-    return RegisterBroker(node_id, UUID(int=node_id), endpoints, None, (UUID(int=100 + node_id),), clean)
+    return RegisterOnlyBroker(node_id, UUID(int=node_id), endpoints, None, (UUID(int=100 + node_id),), clean)
 
 
 COMMANDS = st.one_of(

@@ -1,15 +1,20 @@
 """Play the metadata machine's scenarios."""
 
 import shlex
-from dataclasses import fields
+from collections.abc import Iterable
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from riverlog.metadata.commands.brokers import RegisterBroker
+from riverlog.metadata.broker_index import BrokerIndex
+from riverlog.metadata.commands.brokers import RegisterBroker, UnregisterBroker
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
+from riverlog.metadata.commands.controllers import RegisterController
+from riverlog.metadata.commands.liveness import BecomeActive, BrokerHeartbeat, BrokerUnreachable, ExcuseSilence, Woken
+from riverlog.metadata.commands.only_broker import RegisterOnlyBroker
 from riverlog.metadata.commands.outcome import Outcome
 from riverlog.metadata.commands.partitions import CreatePartitions, NewPartitions
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds
@@ -21,10 +26,12 @@ from riverlog.metadata.commands.topics import (
     TopicDefaults,
 )
 from riverlog.metadata.encoding import decode_record, encode_record
+from riverlog.metadata.features import ELIGIBLE_LEADERS, FIRST_LEVELS, SUPPORTED_FEATURES
+from riverlog.metadata.image import NOTHING_RARE, BrokerImage, PartitionImage, RegisteredEndpoint, TopicImage
 from riverlog.metadata.machine import MetadataCommand, MetadataMachine
-from riverlog.metadata.records import MetadataRecord
+from riverlog.metadata.records import ConfigRecord, FeatureLevelRecord, MetadataRecord
 from riverlog.model.endpoints import Endpoint
-from riverlog.model.errors import ErrorCode
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.machine import Instant, Moment, Ticket
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
@@ -40,6 +47,8 @@ class Stage:
     def __init__(self) -> None:
         self.machine = MetadataMachine(TopicDefaults(partitions=1, replication_factor=3))
         self.topic_ids = 0
+        self.offset = 0
+        self.seconds = 100.0
 
     def play(self, line: str) -> list[str]:
         word, *rest = shlex.split(line)
@@ -47,17 +56,41 @@ class Stage:
         plain = [each for each in rest if "=" not in each]
         if word == "topics":
             return [line for topic in self.machine.image.all_topics() for line in _described(topic)]
+        if word == "brokers":
+            return [_broker(each) for _id, each in sorted(self.machine.image.brokers.items())]
         if word == "snapshot":
             return self._snapshot()
+        if word == "wait":
+            return self._wait(float(plain[0]))
+        if word == "fact":
+            return self._apply([_fact(plain)])
         return self._do(getattr(self, f"_{word}")(plain, named))
 
     def _do(self, command: MetadataCommand) -> list[str]:
-        decision = self.machine.decide(command, Ticket(1), Moment(Instant(0.0), 0))
-        for record in decision.records:
-            assert decode_record(encode_record(record)) == record
-            self.machine.apply(record)
+        try:
+            decision = self.machine.decide(command, Ticket(1), Moment(Instant(self.seconds), 0))
+        except Refusal as refusal:
+            return [f"{refusal.code.name}: {refusal.message}"]
+        self._apply(decision.records)
         said = [line for reply in decision.replies for line in _said(reply.response)]
         return said + [f"+ {_written(record)}" for record in decision.records]
+
+    def _apply(self, records: Iterable[MetadataRecord]) -> list[str]:
+        for record in records:
+            assert decode_record(encode_record(record)) == record
+            self.machine.apply(record)
+            self.offset += 1
+        assert self.machine.index == BrokerIndex.of(self.machine.image)
+        return []
+
+    def _wait(self, seconds: float) -> list[str]:
+        """Let time pass, and wake the machine whenever it wants to be."""
+        said, until = list[str](), self.seconds + seconds
+        while (deadline := self.machine.next_deadline()) is not None and deadline <= until:
+            self.seconds = max(self.seconds, deadline)
+            said += [f"{self.seconds - 100:g} s: {line}" for line in self._do(Woken()) if line != "None"]
+        self.seconds = until
+        return said
 
     def _snapshot(self) -> list[str]:
         records = list(self.machine.snapshot())
@@ -69,7 +102,7 @@ class Stage:
 
     def _register(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
         number = int(plain[0])
-        return RegisterBroker(
+        return RegisterOnlyBroker(
             node_id=NodeId(number),
             incarnation_id=UUID(int=number),
             endpoints=(Endpoint("PLAINTEXT", f"host-{number}", 9092),),
@@ -77,6 +110,60 @@ class Stage:
             log_dirs=(UUID(int=1000 + number),),
             clean="crashed" not in plain,
         )
+
+    def _join(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        number = int(plain[0])
+        features = {name: (levels.lowest, levels.highest) for name, levels in SUPPORTED_FEATURES.items()}
+        features[ELIGIBLE_LEADERS] = 0, 1
+        for each in filter(None, named.get("features", "").split(",")):
+            name, lowest, highest = each.split(":")
+            features[name] = int(lowest), int(highest)
+        for name in filter(None, named.get("without", "").split(",")):
+            del features[name]
+        dirs = named.get("dirs", str(1000 + number))
+        return RegisterBroker(
+            node_id=NodeId(number),
+            incarnation_id=UUID(int=int(named.get("incarnation", number))),
+            endpoints=(RegisteredEndpoint("PLAINTEXT", f"host-{number}", 9092),),
+            features=features,
+            rack=named.get("rack"),
+            log_dirs=tuple(UUID(int=int(each)) for each in dirs.split(",") if each),
+            next_offset=self.offset,
+            previous_epoch=int(named.get("previous", -1)),
+        )
+
+    def _beat(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        return BrokerHeartbeat(
+            node_id=NodeId(int(plain[0])),
+            epoch=int(named.get("epoch", self._epoch(plain[0]))),
+            current_metadata_offset=int(named.get("at", self.offset - 1)),
+            next_offset=self.offset,
+            want_fence="fence" in plain,
+            want_shut_down="stop" in plain,
+            offline_log_dirs=tuple(UUID(int=int(each)) for each in named.get("offline", "").split(",") if each),
+            cordoned_log_dirs=(UUID(int=int(named["cordoned"])),) if "cordoned" in named else None,
+            is_ours="ours" in plain,
+        )
+
+    def _epoch(self, node_id: str) -> int:
+        broker = self.machine.image.brokers.get(NodeId(int(node_id)))
+        return -1 if broker is None else broker.epoch
+
+    def _active(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        return BecomeActive({**FIRST_LEVELS, **{name: int(level) for name, level in named.items()}})
+
+    def _gone(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        return BrokerUnreachable(NodeId(int(plain[0])), int(named.get("epoch", self._epoch(plain[0]))))
+
+    def _excuse(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        return ExcuseSilence(float(plain[0]))
+
+    def _unregister(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        return UnregisterBroker(NodeId(int(plain[0])))
+
+    def _controller(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        endpoint = RegisteredEndpoint("CONTROLLER", f"host-{plain[0]}", 9093)
+        return RegisterController(NodeId(int(plain[0])), UUID(int=7), (endpoint,), {"kraft.version": (0, 1)})
 
     def _create(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
         partitions = int(named.pop("partitions", -1))
@@ -115,6 +202,8 @@ def _ids(text: str) -> tuple[NodeId, ...]:
 
 
 def _said(response: Any) -> list[str]:
+    if response is None:
+        return []
     if isinstance(response, TopicCreationReplies):
         return [f"{each.name}: {_outcome(each.outcome)}" for each in response.topics]
     if hasattr(response, "outcomes"):
@@ -129,20 +218,52 @@ def _outcome(outcome: Outcome) -> str:
     return "done" if outcome.code is ErrorCode.NONE else f"{outcome.code.name}: {outcome.message}"
 
 
-def _described(topic: Any) -> list[str]:
+def _fact(plain: list[str]) -> MetadataRecord:
+    """Return a record that another controller has written."""
+    match plain:
+        case ["feature", name, level]:
+            return FeatureLevelRecord(name=name, feature_level=int(level))
+        case ["setting", topic, name, value]:
+            return ConfigRecord(resource_type=2, resource_name=topic, name=name, value=value)
+    raise AssertionError(f"no such fact: {plain}")
+
+
+def _broker(broker: BrokerImage) -> str:
+    standing = "fenced" if broker.fenced else "stops" if broker.in_controlled_shutdown else "active"
+    dirs = ",".join(str(each.int) for each in broker.log_dirs)
+    return f"{broker.id}: epoch {broker.epoch} {standing} directories {dirs}"
+
+
+def _described(topic: TopicImage) -> list[str]:
     return [f"{topic.name}: {topic.partition_count} partitions"] + [
         f"  {each.index}: leader {each.leader} epoch {each.leader_epoch} "
-        f"replicas {list(each.replicas)} isr {list(each.isr)}"
+        f"replicas {list(each.replicas)} isr {list(each.isr)}{_rare(each)}"
         for each in topic.partitions
     ]
 
 
+def _rare(partition: PartitionImage) -> str:
+    rare = partition.rare
+    shown = {
+        "adding": list(rare.adding_replicas),
+        "removing": list(rare.removing_replicas),
+        "eligible": list(rare.eligible_leader_replicas),
+        "last known": list(rare.last_known_elr),
+        "recovering": "yes" if rare.leader_recovery_state else "",
+    }
+    return "" if rare == NOTHING_RARE else "".join(f" {name} {value}" for name, value in shown.items() if value)
+
+
 def _written(record: MetadataRecord) -> str:
-    values = {each.name: (getattr(record, each.name), each.default) for each in fields(record)}
-    shown = {name: _short(value) for name, (value, default) in values.items() if value not in (default, ())}
+    values = {each.name: (getattr(record, each.name), _default(each)) for each in fields(record)}
+    shown = {name: _short(value) for name, (value, default) in values.items() if value != default}
     return " ".join(
         [type(record).__name__.removesuffix("Record"), *(f"{name}={value}" for name, value in shown.items())]
     )
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _short(value: object) -> object:

@@ -9,7 +9,7 @@ from riverlog.controller.controller import Controller
 from riverlog.controller.log import METADATA_CONFIG, MetadataLog
 from riverlog.controller.producer_ids import ProducerIds
 from riverlog.controller.view import MetadataView
-from riverlog.metadata.commands.brokers import RegisterBroker
+from riverlog.metadata.commands.only_broker import RegisterOnlyBroker
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import MetadataImage
@@ -87,7 +87,7 @@ class Node:
 
     async def register(self, *, clean: bool = True) -> None:
         await self.controller.submit(
-            RegisterBroker(
+            RegisterOnlyBroker(
                 NodeId(1), UUID(int=7), (Endpoint("PLAINTEXT", "localhost", 9092),), None, (UUID(int=8),), clean
             )
         )

@@ -4,6 +4,7 @@ from riverlog.metadata.commands.topics import CreateTopics, TopicCreation, creat
 from riverlog.metadata.delta import MetadataDelta, delta_of
 from riverlog.metadata.draft import after
 from riverlog.metadata.image import ConfigResourceType, MetadataImage
+from riverlog.metadata.placement import BrokerLoad
 from riverlog.metadata.records import ConfigRecord, MetadataRecord, PartitionChangeRecord, RemoveTopicRecord
 from tests.unit.metadata.cluster import DEFAULTS, cluster, topic_id, with_topic
 
@@ -19,7 +20,7 @@ def names(topics) -> list[str]:
 def test_a_new_topic_is_created_and_nothing_else():
     before = cluster(None)
     new = TopicCreation("orders", topic_id(1), 3, configs={"retention.ms": "5"})
-    records, _ = create_topics(before, CreateTopics((new,)), DEFAULTS)
+    records, _ = create_topics(before, CreateTopics((new,)), DEFAULTS, BrokerLoad())
     change = delta(before, *records)
     assert names(change.created) == ["orders"]
     assert (change.changed, change.deleted, change.configured, change.nodes_configured) == ((), (), (), False)
@@ -35,7 +36,7 @@ def test_a_deleted_topic_is_given_as_it_was():
 
 def test_a_topic_that_came_and_went_is_not_mentioned():
     before = cluster(None)
-    records, _ = create_topics(before, CreateTopics((TopicCreation("brief", topic_id(1)),)), DEFAULTS)
+    records, _ = create_topics(before, CreateTopics((TopicCreation("brief", topic_id(1)),)), DEFAULTS, BrokerLoad())
     change = delta(before, *records, RemoveTopicRecord(topic_id=topic_id(1)))
     assert (change.created, change.deleted, change.changed) == ((), (), ())
 

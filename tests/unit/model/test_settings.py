@@ -42,6 +42,12 @@ def test_numbers_are_what_their_fields_say():
 
 
 def test_a_node_and_its_topics_share_no_name_by_accident():
-    shared = {"compression.type", "durability", "min.insync.replicas", "record.validation"}
+    shared = {
+        "compression.type",
+        "durability",
+        "min.insync.replicas",
+        "record.validation",
+        "unclean.leader.election.enable",
+    }
     assert set(NODE_ONLY_SETTINGS) & set(TOPIC_SETTINGS) == set()
     assert set(NODE_SETTINGS) & set(TOPIC_SETTINGS) == shared

@@ -1,40 +1,38 @@
-"""Brokers joining the cluster, and the first facts of a new cluster."""
+"""Brokers joining the cluster, and leaving it for good."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from uuid import UUID
 
-from riverlog.metadata.commands.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, directory_for
-from riverlog.metadata.features import SUPPORTED_FEATURES
-from riverlog.metadata.image import BrokerImage, MetadataImage, PartitionImage
-from riverlog.metadata.records import (
-    LEADER_UNCHANGED,
-    BrokerEndpoint,
-    BrokerFeature,
-    BrokerRegistrationChangeRecord,
-    FeatureLevelRecord,
-    MetadataRecord,
-    PartitionChangeRecord,
-    RegisterBrokerRecord,
-)
-from riverlog.model.endpoints import Endpoint
-from riverlog.model.ids import NO_NODE, NodeId
+from riverlog.metadata.features import KRAFT_VERSION, METADATA_VERSION
+from riverlog.metadata.image import BrokerImage, MetadataImage, RegisteredEndpoint
+from riverlog.metadata.limits import RESERVED_DIRECTORIES
+from riverlog.metadata.records import BrokerEndpoint, BrokerFeature, MetadataRecord, RegisterBrokerRecord
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NodeId
 from riverlog.model.machine import Command
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterBroker(Command[MetadataRecord, "BrokerRegistered"]):
-    """A broker's process has started: where it is, and whether the one before it stopped cleanly."""
+    """A broker's process has started, or says something else of itself than before."""
 
     node_id: NodeId
     incarnation_id: UUID
-    endpoints: tuple[Endpoint, ...]
+    """New with each start of the process."""
+    endpoints: tuple[RegisteredEndpoint, ...]
+    features: Mapping[str, tuple[int, int]]
+    """The levels of each feature that the broker can run with."""
     rack: str | None
     log_dirs: tuple[UUID, ...]
     """The directories that it has now, those that are away left out."""
-    clean: bool
-    found: Mapping[tuple[UUID, int], UUID] = field(default_factory=dict)
-    """Where partitions, by topic id and index, have their folders, as far as the metadata say something else."""
+    next_offset: int
+    """The offset that the first record of this decision gets."""
+    previous_epoch: int = -1
+    """The epoch in which it stopped, if it stopped cleanly."""
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
+    kraft_version: int = 0
+    """The level of kraft.version, which stands in no metadata record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,106 +43,61 @@ class BrokerRegistered:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportDirectories(Command[MetadataRecord, None]):
-    """A broker has these log directories left."""
+class UnregisterBroker(Command[MetadataRecord, None]):
+    """A broker is gone for good."""
 
     node_id: NodeId
-    log_dirs: tuple[UUID, ...]
 
 
-def report_directories(image: MetadataImage, command: ReportDirectories) -> tuple[list[MetadataRecord], None]:
-    """Place nothing new in a directory that a broker has no more; what is there stays there."""
-    broker = image.brokers[command.node_id]
-    if not command.log_dirs or broker.log_dirs == command.log_dirs:
-        return [], None
-    return [BrokerRegistrationChangeRecord(broker.id, broker.epoch, log_dirs=command.log_dirs)], None
-
-
-def known_directories(image: MetadataImage, node_id: NodeId) -> set[UUID]:
-    """Name the log directories in which partitions of a broker lie, as far as they are known."""
-    known = {
-        directory
-        for topic in image.all_topics()
-        for partition in topic.partitions
-        for replica, directory in zip(partition.replicas, partition.directories, strict=False)
-        if replica == node_id
-    }
-    return known - {UNASSIGNED_DIRECTORY, LOST_DIRECTORY}
-
-
-def register_broker(image: MetadataImage, command: RegisterBroker) -> tuple[list[MetadataRecord], BrokerRegistered]:
-    """Take the broker in; a cluster that has no facts yet gets its first ones with it.
-
-    A broker that did not stop cleanly may have lost the unflushed end of a log and will write other records at the
-    same offsets. What it leads gets a new leader epoch, so that consumers can tell the two apart (KIP-320).
-    """
-    before = image.brokers.get(command.node_id)
-    epoch = 0 if before is None else before.epoch + 1
-    registration = RegisterBrokerRecord(
+def registration_record(command: RegisterBroker, before: BrokerImage | None) -> RegisterBrokerRecord:
+    """Return the record of a registration: fenced until it has caught up, unless the same process amends its own."""
+    amends = before if before is not None and before.incarnation_id == command.incarnation_id else None
+    return RegisterBrokerRecord(
         broker_id=command.node_id,
         incarnation_id=command.incarnation_id,
-        broker_epoch=epoch,
-        end_points=tuple(BrokerEndpoint(each.listener, each.host, each.port) for each in command.endpoints),
-        features=tuple(BrokerFeature(name, *levels) for name, levels in SUPPORTED_FEATURES.items()),
+        broker_epoch=command.next_offset if amends is None else amends.epoch,
+        end_points=tuple(BrokerEndpoint(*each) for each in command.endpoints),
+        features=tuple(BrokerFeature(name, *levels) for name, levels in command.features.items()),
         rack=command.rack,
-        fenced=False,
+        fenced=True if amends is None else amends.fenced,
+        in_controlled_shutdown=False if amends is None else amends.in_controlled_shutdown,
         log_dirs=command.log_dirs,
+        cordoned_log_dirs=command.cordoned_log_dirs,
     )
-    return [*_first_facts(image), registration, *_changes(image, command, before)], BrokerRegistered(epoch)
 
 
-def _first_facts(image: MetadataImage) -> list[MetadataRecord]:
-    """Return the level of every feature that has none: every metadata log begins with metadata.version."""
-    return [
-        FeatureLevelRecord(name=name, feature_level=levels.highest)
-        for name, levels in SUPPORTED_FEATURES.items()
-        if name not in image.features
-    ]
+def check_registration(image: MetadataImage, command: RegisterBroker) -> None:
+    """Refuse a broker whose directories or features do not fit into the cluster."""
+    _check_directories(image, command)
+    if METADATA_VERSION not in command.features:
+        raise Refusal(
+            ErrorCode.INVALID_REGISTRATION,
+            f"Broker {command.node_id} does not say which levels of metadata.version it supports.",
+        )
+    finalized = {**image.features, KRAFT_VERSION: command.kraft_version}
+    for name in {*command.features, *(name for name, level in finalized.items() if level > 0)}:
+        level = finalized.get(name, 0)
+        lowest, highest = command.features.get(name, (0, 0))
+        if not lowest <= level <= highest:
+            raise Refusal(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"Broker {command.node_id} supports {name} {lowest} to {highest}, and the cluster has it at {level}; "
+                f"start it in a version that knows that level, or change the level.",
+            )
 
 
-def _changes(image: MetadataImage, command: RegisterBroker, before: BrokerImage | None) -> list[MetadataRecord]:
-    """Return new leaders: the broker leads what it may and nobody leads, and in a new epoch what it led.
-
-    Each of its replicas gets a log directory, if it has none yet. One that may lie in a directory which is away is
-    lost, and not made anew, until it is found.
-    """
-    all_there = before is None or set(before.log_dirs) <= set(command.log_dirs)
-    node_id = command.node_id
-    changes: list[MetadataRecord] = []
-    for topic in image.all_topics():
-        for partition in topic.partitions:
-            forgotten = partition.leader == node_id and not command.clean
-            in_sync = partition.leader == NO_NODE and node_id in partition.isr
-            # At its own clean stop Apache Kafka empties the in-sync set and remembers the last one as eligible.
-            alone = partition.leader == NO_NODE and not partition.isr and partition.replicas == (node_id,)
-            leads = forgotten or in_sync or alone
-            directories = _directories(topic.id, partition, command, all_there=all_there)
-            if leads or directories is not None:
-                changes.append(
-                    PartitionChangeRecord(
-                        partition_id=partition.index,
-                        topic_id=topic.id,
-                        leader=node_id if leads else LEADER_UNCHANGED,
-                        directories=directories,
-                        isr=(node_id,) if alone else None,
-                        eligible_leader_replicas=() if alone else None,
-                        last_known_elr=() if alone else None,
-                    )
-                )
-    return changes
-
-
-def _directories(
-    topic_id: UUID, partition: PartitionImage, command: RegisterBroker, *, all_there: bool
-) -> tuple[UUID, ...] | None:
-    """Return the log directories of a partition's replicas, with that of this broker; None where nothing is new."""
-    if command.node_id not in partition.replicas:
-        return None
-    place = partition.replicas.index(command.node_id)
-    known = partition.directories or (UNASSIGNED_DIRECTORY,) * len(partition.replicas)
-    directory = command.found.get((topic_id, partition.index), known[place])
-    if directory == UNASSIGNED_DIRECTORY:
-        directory = directory_for(command.log_dirs, topic_id, partition.index) if all_there else LOST_DIRECTORY
-    if directory == known[place]:
-        return None
-    return (*known[:place], directory, *known[place + 1 :])
+def _check_directories(image: MetadataImage, command: RegisterBroker) -> None:
+    directories = command.log_dirs
+    owners = {directory: broker.id for broker in image.brokers.values() for directory in broker.log_dirs}
+    if not directories:
+        problem = "names no log directory"
+    elif any(each.int < RESERVED_DIRECTORIES for each in directories):
+        problem = "names a log directory by an id that stands for something else"
+    elif len(set(directories)) < len(directories):
+        problem = "names a log directory twice"
+    else:
+        foreign = [each for each in directories if owners.get(each, command.node_id) != command.node_id]
+        if not foreign:
+            return
+        problem = f"names the log directory {foreign[0]}, which is registered for broker {owners[foreign[0]]}"
+    raise Refusal(ErrorCode.INVALID_REGISTRATION, f"Broker {command.node_id} {problem}.")

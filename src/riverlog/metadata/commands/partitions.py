@@ -7,11 +7,11 @@ from uuid import UUID
 from riverlog.metadata.commands.outcome import DONE, Outcome, named_twice, repeats
 from riverlog.metadata.draft import after
 from riverlog.metadata.image import MetadataImage, ReplicaIds, TopicImage
-from riverlog.metadata.placement import place, usable_brokers
+from riverlog.metadata.placement import BrokerLoad, open_directories, place, usable_brokers
 from riverlog.metadata.records import MetadataRecord, PartitionRecord
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PARTITIONS, CHECKPOINTS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import TopicId
+from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from riverlog.model.machine import Command
 
@@ -20,9 +20,6 @@ Assignment = ReplicaIds
 
 UNASSIGNED_DIRECTORY = UUID(int=0)
 """A replica's log directory as long as nobody has said which one it is (KIP-858)."""
-
-LOST_DIRECTORY = UUID(int=1)
-"""A replica's log directory where that is one which its broker does not have at the moment (KIP-858)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class PartitionsCreated:
 
 
 def create_partitions(
-    image: MetadataImage, command: CreatePartitions
+    image: MetadataImage, command: CreatePartitions, load: BrokerLoad
 ) -> tuple[list[MetadataRecord], PartitionsCreated]:
     """Decide about each topic on its own."""
     records: list[MetadataRecord] = []
@@ -60,35 +57,46 @@ def create_partitions(
         try:
             if new.topic in repeated:
                 raise named_twice(new.topic)
-            facts = _added(image, new)
+            facts = _added(image, new, load)
         except Refusal as refusal:
             outcomes.append(Outcome.of(refusal))
             continue
         image = after(image, facts)
+        load.add(facts)
         records += facts
         outcomes.append(DONE)
     return [] if command.validate_only else records, PartitionsCreated(tuple(outcomes))
 
 
 def partition_records(
-    image: MetadataImage, topic_id: TopicId, replicas: Sequence[Assignment], *, first: int
+    image: MetadataImage, topic_id: TopicId, replicas: Sequence[Assignment], load: BrokerLoad, *, first: int
 ) -> list[MetadataRecord]:
-    """Return the records of new partitions, all replicas in sync and the first one leading."""
-    return [
-        PartitionRecord(
-            partition_id=first + index,
-            topic_id=topic_id,
-            replicas=each,
-            isr=each,
-            leader=each[0],
-            leader_epoch=0,
-            partition_epoch=0,
-            directories=tuple(
-                directory_for(image.brokers[node_id].log_dirs, topic_id, first + index) for node_id in each
-            ),
+    """Return the records of new partitions: the replicas that are there are in sync, and the first of them leads."""
+    usable = {broker.id for broker in usable_brokers(image, load)}
+    made: list[MetadataRecord] = []
+    for index, each in enumerate(replicas, first):
+        isr = tuple(node_id for node_id in each if node_id in usable)
+        if not isr:
+            raise Refusal(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"None of the brokers {list(each)} is there; name one that is."
+            )
+        made.append(
+            PartitionRecord(
+                partition_id=index,
+                topic_id=topic_id,
+                replicas=each,
+                isr=isr,
+                leader=isr[0],
+                leader_epoch=0,
+                partition_epoch=0,
+                directories=tuple(_directory(image, node_id, topic_id, index) for node_id in each),
+            )
         )
-        for index, each in enumerate(replicas)
-    ]
+    return made
+
+
+def _directory(image: MetadataImage, node_id: NodeId, topic_id: UUID, index: int) -> UUID:
+    return directory_for(open_directories(image.brokers[node_id]) or (), topic_id, index)
 
 
 def directory_for(log_dirs: Sequence[UUID], topic_id: UUID, index: int) -> UUID:
@@ -99,9 +107,9 @@ def directory_for(log_dirs: Sequence[UUID], topic_id: UUID, index: int) -> UUID:
     return log_dirs[(topic_id.int + index) % len(log_dirs)] if log_dirs else UNASSIGNED_DIRECTORY
 
 
-def replication_factor_of(image: MetadataImage, wanted: int, default: int) -> int:
+def replication_factor_of(image: MetadataImage, load: BrokerLoad, wanted: int, default: int) -> int:
     """Return the number of replicas to make; the default is as many as there are brokers if that is less."""
-    brokers = len(usable_brokers(image))
+    brokers = len(usable_brokers(image, load))
     if wanted == -1 and brokers:
         return min(default, brokers)
     if wanted == 0 or wanted < -1:
@@ -132,7 +140,7 @@ def check_replicas(image: MetadataImage, assignments: Sequence[Assignment], *, r
         raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
 
 
-def _added(image: MetadataImage, new: NewPartitions) -> list[MetadataRecord]:
+def _added(image: MetadataImage, new: NewPartitions, load: BrokerLoad) -> list[MetadataRecord]:
     topic = image.topic(new.topic)
     if topic is None:
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {new.topic!r}.")
@@ -158,14 +166,17 @@ def _added(image: MetadataImage, new: NewPartitions) -> list[MetadataRecord]:
             ErrorCode.INVALID_PARTITIONS,
             f"{added} partitions are too many: one request can create {PARTITIONS_PER_REQUEST_MAX}.",
         )
-    replicas = _new_replicas(image, topic, new, added)
-    return partition_records(image, topic.id, replicas, first=topic.partition_count)
+    replicas = _new_replicas(image, topic, new, added, load)
+    return partition_records(image, topic.id, replicas, load, first=topic.partition_count)
 
 
-def _new_replicas(image: MetadataImage, topic: TopicImage, new: NewPartitions, added: int) -> Sequence[Assignment]:
+def _new_replicas(
+    image: MetadataImage, topic: TopicImage, new: NewPartitions, added: int, load: BrokerLoad
+) -> Sequence[Assignment]:
     factor = topic.replication_factor
     if new.assignments is None:
-        return place(image, partitions=added, replication_factor=replication_factor_of(image, factor, factor))
+        factor = replication_factor_of(image, load, factor, factor)
+        return place(image, load, partitions=added, replication_factor=factor)
     if len(new.assignments) != added:
         raise Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,

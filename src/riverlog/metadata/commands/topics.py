@@ -14,7 +14,7 @@ from riverlog.metadata.commands.partitions import (
 from riverlog.metadata.draft import after
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage, TopicImage, folded
 from riverlog.metadata.limits import TOPIC_NAME_CHARACTERS_MAX
-from riverlog.metadata.placement import place
+from riverlog.metadata.placement import BrokerLoad, place
 from riverlog.metadata.records import ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
 from riverlog.model.checkpoint_topic import (
     CHECKPOINTS_CONFIGS,
@@ -98,7 +98,7 @@ class TopicDeletionReplies:
 
 
 def create_topics(
-    image: MetadataImage, command: CreateTopics, defaults: TopicDefaults
+    image: MetadataImage, command: CreateTopics, defaults: TopicDefaults, load: BrokerLoad
 ) -> tuple[list[MetadataRecord], TopicCreationReplies]:
     """Decide about each topic on its own; one that cannot be created does not hold up the others."""
     records: list[MetadataRecord] = []
@@ -109,11 +109,12 @@ def create_topics(
         try:
             if new.name in repeated:
                 raise named_twice(new.name)
-            facts = _topic_records(image, new, defaults, partitions_left)
+            facts = _topic_records(image, new, defaults, load, partitions_left)
         except Refusal as refusal:
             created.append(TopicCreationReply(new.name, Outcome.of(refusal)))
             continue
         image = after(image, facts)
+        load.add(facts)
         topic = image.topic(new.name)
         assert topic is not None
         partitions_left -= topic.partition_count
@@ -159,7 +160,7 @@ def _name_problem(name: str) -> str | None:
 
 
 def _topic_records(
-    image: MetadataImage, new: TopicCreation, defaults: TopicDefaults, partitions_left: int
+    image: MetadataImage, new: TopicCreation, defaults: TopicDefaults, load: BrokerLoad, partitions_left: int
 ) -> list[MetadataRecord]:
     assert new.id != NO_TOPIC_ID
     assert image.topic_by_id(new.id) is None
@@ -175,11 +176,11 @@ def _topic_records(
     new = _as_kept(new)
     configs = _checked_configs(new.configs, defaults.layers)
     check_kept(new.name, configs)
-    replicas = _replicas(image, new, defaults, partitions_left)
+    replicas = _replicas(image, new, defaults, load, partitions_left)
     return [
         TopicRecord(name=new.name, topic_id=new.id),
         *config_records(ConfigResource(ConfigResourceType.TOPIC, new.name), configs),
-        *partition_records(image, new.id, replicas, first=0),
+        *partition_records(image, new.id, replicas, load, first=0),
     ]
 
 
@@ -204,7 +205,7 @@ def check_kept(name: str, configs: Mapping[str, str]) -> None:
 
 
 def _replicas(
-    image: MetadataImage, new: TopicCreation, defaults: TopicDefaults, partitions_left: int
+    image: MetadataImage, new: TopicCreation, defaults: TopicDefaults, load: BrokerLoad, partitions_left: int
 ) -> list[Assignment]:
     if new.assignments:
         if new.partitions != -1 or new.replication_factor != -1:
@@ -221,8 +222,8 @@ def _replicas(
         )
     if new.assignments:
         return list(new.assignments)
-    factor = replication_factor_of(image, new.replication_factor, defaults.replication_factor)
-    return list(place(image, partitions=partitions, replication_factor=factor))
+    factor = replication_factor_of(image, load, new.replication_factor, defaults.replication_factor)
+    return list(place(image, load, partitions=partitions, replication_factor=factor))
 
 
 def _partition_count(wanted: int, default: int) -> int:

@@ -12,6 +12,7 @@ from riverlog.metadata.commands.partitions import (
     replication_factor_of,
 )
 from riverlog.metadata.draft import after
+from riverlog.metadata.placement import BrokerLoad
 from riverlog.metadata.records import PartitionRecord, RegisterBrokerRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
@@ -22,7 +23,7 @@ from tests.unit.metadata.cluster import cluster, topic_id, with_topic
 
 def outcome_of(new: NewPartitions) -> tuple[ErrorCode, int]:
     image = with_topic(cluster(None, None), "orders", partitions=2)
-    records, reply = create_partitions(image, CreatePartitions((new,)))
+    records, reply = create_partitions(image, CreatePartitions((new,)), BrokerLoad())
     return reply.outcomes[0].code, len(records)
 
 
@@ -49,13 +50,13 @@ def test_more_partitions_and_only_more(new, expected):
 
 def test_an_internal_topic_keeps_its_partitions():
     image = with_topic(cluster(None), OFFSETS_TOPIC, partitions=2)
-    records, reply = create_partitions(image, CreatePartitions((NewPartitions(OFFSETS_TOPIC, 3),)))
+    records, reply = create_partitions(image, CreatePartitions((NewPartitions(OFFSETS_TOPIC, 3),)), BrokerLoad())
     assert (records, reply.outcomes[0].code) == ([], ErrorCode.INVALID_REQUEST)
 
 
 def test_a_decrease_says_why():
     image = with_topic(cluster(None), "orders", partitions=2)
-    _, reply = create_partitions(image, CreatePartitions((NewPartitions("orders", 1),)))
+    _, reply = create_partitions(image, CreatePartitions((NewPartitions("orders", 1),)), BrokerLoad())
     assert reply.outcomes[0].message == (
         "The topic 'orders' has 2 partitions and cannot have fewer: taking some away would lose their records."
     )
@@ -64,36 +65,38 @@ def test_a_decrease_says_why():
 def test_one_request_names_a_topic_once():
     image = with_topic(cluster(None), "orders")
     command = CreatePartitions((NewPartitions("orders", 2), NewPartitions("orders", 3)))
-    records, reply = create_partitions(image, command)
+    records, reply = create_partitions(image, command, BrokerLoad())
     assert records == []
     assert {outcome.code for outcome in reply.outcomes} == {ErrorCode.INVALID_REQUEST}
 
 
 def test_a_rehearsal_writes_nothing():
     image = with_topic(cluster(None), "orders")
-    records, reply = create_partitions(image, CreatePartitions((NewPartitions("orders", 2),), validate_only=True))
+    records, reply = create_partitions(
+        image, CreatePartitions((NewPartitions("orders", 2),), validate_only=True), BrokerLoad()
+    )
     assert (records, reply.outcomes[0].code) == ([], ErrorCode.NONE)
 
 
 @pytest.mark.parametrize(("wanted", "expected"), [(-1, 2), (1, 1), (2, 2)])
 def test_the_replication_factor(wanted, expected):
-    assert replication_factor_of(cluster(None, None), wanted, 3) == expected
+    assert replication_factor_of(cluster(None, None), BrokerLoad(), wanted, 3) == expected
 
 
 @pytest.mark.parametrize("wanted", [0, -2, 3, 32_767])
 def test_a_replication_factor_that_cannot_be(wanted):
     with pytest.raises(Refusal) as refused:
-        replication_factor_of(cluster(None, None), wanted, 3)
+        replication_factor_of(cluster(None, None), BrokerLoad(), wanted, 3)
     assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
 def test_a_topics_partitions_go_round_the_directories():
     image = cluster(None)
-    (one,) = partition_records(image, topic_id(1), [(NodeId(1),)], first=0)
+    (one,) = partition_records(image, topic_id(1), [(NodeId(1),)], BrokerLoad(), first=0)
     assert isinstance(one, PartitionRecord)
     assert one.directories == image.brokers[NodeId(1)].log_dirs
     image = after(image, [RegisterBrokerRecord(broker_id=1, fenced=False, log_dirs=(topic_id(5), topic_id(6)))])
-    several = partition_records(image, topic_id(1), [(NodeId(1),)] * 3, first=1)
+    several = partition_records(image, topic_id(1), [(NodeId(1),)] * 3, BrokerLoad(), first=1)
     assert [each.directories for each in several if isinstance(each, PartitionRecord)] == [
         (topic_id(5),),
         (topic_id(6),),

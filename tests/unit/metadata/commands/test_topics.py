@@ -12,6 +12,7 @@ from riverlog.metadata.commands.topics import (
     delete_topics,
 )
 from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.placement import BrokerLoad
 from riverlog.model.checkpoint_topic import CHECKPOINTS_CONFIGS, CHECKPOINTS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
@@ -35,7 +36,7 @@ def test_names_that_cannot_be(name):
 
 def test_the_reply_describes_the_new_topic():
     new = TopicCreation("orders", topic_id(1), 3, configs={"retention.ms": "5"})
-    records, reply = create_topics(cluster(None), CreateTopics((new,)), DEFAULTS)
+    records, reply = create_topics(cluster(None), CreateTopics((new,)), DEFAULTS, BrokerLoad())
     created = reply.topics[0]
     assert created.topic is not None
     assert (created.topic.partition_count, created.topic.replication_factor) == (3, 1)
@@ -45,14 +46,16 @@ def test_the_reply_describes_the_new_topic():
 
 def test_a_rehearsal_describes_and_writes_nothing():
     command = CreateTopics((TopicCreation("orders", topic_id(1)),), validate_only=True)
-    records, reply = create_topics(cluster(None), command, DEFAULTS)
+    records, reply = create_topics(cluster(None), command, DEFAULTS, BrokerLoad())
     assert records == []
     assert reply.topics[0].topic is not None
 
 
 def test_defaults_are_the_nodes_and_replicas_as_many_as_fit():
     defaults = TopicDefaults(partitions=4, replication_factor=3)
-    _, reply = create_topics(cluster(None, None), CreateTopics((TopicCreation("orders", topic_id(1)),)), defaults)
+    _, reply = create_topics(
+        cluster(None, None), CreateTopics((TopicCreation("orders", topic_id(1)),)), defaults, BrokerLoad()
+    )
     topic = reply.topics[0].topic
     assert topic is not None
     assert (topic.partition_count, topic.replication_factor) == (4, 2)
@@ -60,14 +63,14 @@ def test_defaults_are_the_nodes_and_replicas_as_many_as_fit():
 
 def test_names_that_collide_within_one_request():
     command = CreateTopics((TopicCreation("a.b", topic_id(1)), TopicCreation("a_b", topic_id(2))))
-    _, reply = create_topics(cluster(None), command, DEFAULTS)
+    _, reply = create_topics(cluster(None), command, DEFAULTS, BrokerLoad())
     assert [each.outcome.code for each in reply.topics] == [ErrorCode.NONE, ErrorCode.INVALID_TOPIC_EXCEPTION]
 
 
 def test_the_bound_counts_all_topics_of_a_request():
     half = PARTITIONS_PER_REQUEST_MAX // 2
     command = CreateTopics(tuple(TopicCreation(f"t{number}", topic_id(number), half) for number in range(1, 4)))
-    _, reply = create_topics(cluster(None), command, DEFAULTS)
+    _, reply = create_topics(cluster(None), command, DEFAULTS, BrokerLoad())
     assert [each.outcome.code for each in reply.topics] == [
         ErrorCode.NONE,
         ErrorCode.NONE,
@@ -77,7 +80,7 @@ def test_the_bound_counts_all_topics_of_a_request():
 
 def test_a_setting_without_a_value_is_refused():
     command = CreateTopics((TopicCreation("orders", topic_id(1), configs={"retention.ms": None}),))
-    _, reply = create_topics(cluster(None), command, DEFAULTS)
+    _, reply = create_topics(cluster(None), command, DEFAULTS, BrokerLoad())
     assert reply.topics[0].outcome.code is ErrorCode.INVALID_CONFIG
     assert reply.topics[0].outcome.message == "retention.ms has no value."
 
@@ -85,19 +88,21 @@ def test_a_setting_without_a_value_is_refused():
 def test_settings_are_checked_together_with_the_nodes():
     defaults = TopicDefaults(1, 1, SettingLayers(static={"log.cleaner.min.compaction.lag.ms": "10"}))
     command = CreateTopics((TopicCreation("orders", topic_id(1), configs={"max.compaction.lag.ms": "5"}),))
-    _, reply = create_topics(cluster(None), command, defaults)
+    _, reply = create_topics(cluster(None), command, defaults, BrokerLoad())
     assert reply.topics[0].outcome.code is ErrorCode.INVALID_CONFIG
 
 
 def test_without_brokers_nothing_can_be_created():
-    _, reply = create_topics(MetadataImage(), CreateTopics((TopicCreation("orders", topic_id(1)),)), DEFAULTS)
+    _, reply = create_topics(
+        MetadataImage(), CreateTopics((TopicCreation("orders", topic_id(1)),)), DEFAULTS, BrokerLoad()
+    )
     assert reply.topics[0].outcome.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
 def test_replicas_assigned_by_hand_stay_as_they_are():
     assigned = ((NodeId(2), NodeId(1)), (NodeId(1), NodeId(2)))
     command = CreateTopics((TopicCreation("orders", topic_id(1), assignments=assigned),))
-    _, reply = create_topics(cluster(None, None), command, DEFAULTS)
+    _, reply = create_topics(cluster(None, None), command, DEFAULTS, BrokerLoad())
     topic = reply.topics[0].topic
     assert topic is not None
     assert tuple(each.replicas for each in topic.partitions) == assigned
@@ -132,5 +137,5 @@ def test_the_topic_of_checkpoints_gets_what_it_needs_whoever_asks_for_it():
 )
 def test_the_topic_of_checkpoints_is_no_other(partitions, configs, code):
     new = TopicCreation(CHECKPOINTS_TOPIC, topic_id(1), partitions, configs=configs)
-    records, reply = create_topics(cluster(None), CreateTopics((new,)), DEFAULTS)
+    records, reply = create_topics(cluster(None), CreateTopics((new,)), DEFAULTS, BrokerLoad())
     assert (records, reply.topics[0].outcome.code) == ([], code)
