@@ -2,7 +2,7 @@
 
 from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation
-from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.errors import Refusal
 from riverlog.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -31,11 +31,7 @@ def _result(topic: str, index: int, context: Context) -> PartitionResponse:
 
 
 def _producers(topic: str, index: int, context: Context) -> list[ProducerState]:
-    if not context.allows_on_topic(Operation.READ, topic):
-        raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"Not allowed to read {topic!r}.")
-    partition = context.services.replicas.get(topic, index)
-    if partition is None:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {index} of {topic!r} here.")
+    partition = context.partition(Operation.READ, topic, index)
     return [
         ProducerState(
             producer_id=producer_id,

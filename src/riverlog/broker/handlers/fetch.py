@@ -311,15 +311,8 @@ def _wanted(topic: FetchTopic, part: FetchPartition, context: Context) -> Wanted
 def _find(context: Context, name: str, topic_id: UUID, index: int, epoch: int) -> Partition:
     """Find a partition by its topic's name or, in later versions, its id; Refusal where it may not be read."""
     if context.version >= FIRST_VERSION_BY_ID:
-        found = context.image.topic_by_id(topic_id)
-        if found is None:
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic_id}")
-        name = found.name
-    if not context.allows_on_topic(Operation.READ, name):
-        raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"not allowed to read {name}")
-    partition = context.services.replicas.get(name, index)
-    if partition is None:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {index} of {name} here")
+        name = context.name_of(topic_id)
+    partition = context.partition(Operation.READ, name, index)
     partition.check_epoch(epoch)
     return partition
 

@@ -93,13 +93,7 @@ def _takes_long(part: ListOffsetsPartition) -> bool:
 
 
 def _partition(topic: str, part: ListOffsetsPartition, context: Context) -> Partition:
-    if not context.allows_on_topic(Operation.DESCRIBE, topic):
-        raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"not allowed to describe {topic}")
-    partition = context.services.replicas.get(topic, part.partition_index)
-    if partition is None:
-        raise Refusal(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {part.partition_index} of {topic} here"
-        )
+    partition = context.partition(Operation.DESCRIBE, topic, part.partition_index)
     partition.check_epoch(part.current_leader_epoch)
     return partition
 

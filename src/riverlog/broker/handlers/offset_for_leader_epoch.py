@@ -2,7 +2,7 @@
 
 from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation
-from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.errors import Refusal
 from riverlog.model.ids import LeaderEpoch
 from riverlog.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -29,11 +29,7 @@ def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, context: Conte
 
 
 def _end(topic: str, part: OffsetForLeaderPartition, context: Context) -> EpochEndOffset:
-    if not context.allows_on_topic(Operation.DESCRIBE, topic):
-        raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"not allowed to describe {topic}")
-    partition = context.services.replicas.get(topic, part.partition)
-    if partition is None:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {part.partition} of {topic} here")
+    partition = context.partition(Operation.DESCRIBE, topic, part.partition)
     partition.check_epoch(part.current_leader_epoch)
     epoch, end_offset = partition.end_of_epoch(LeaderEpoch(part.leader_epoch))
     return EpochEndOffset(partition=part.partition, leader_epoch=epoch, end_offset=end_offset)

@@ -320,16 +320,8 @@ def _find(context: Context, name: str, topic_id: UUID, index: int, acks: int) ->
     if acks not in (ALL, LEADER, NONE):
         raise Refusal(ErrorCode.INVALID_REQUIRED_ACKS, f"acks may be -1, 0 or 1, not {acks}")
     if context.version >= FIRST_VERSION_BY_ID:
-        found = context.image.topic_by_id(topic_id)
-        if found is None:
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic_id}")
-        name = found.name
-    if not context.allows_on_topic(Operation.WRITE, name):
-        raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"not allowed to write to {name}")
-    partition = context.services.replicas.get(name, index)
-    if partition is None:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {index} of {name} here")
-    return partition
+        name = context.name_of(topic_id)
+    return context.partition(Operation.WRITE, name, index)
 
 
 def _one_batch(part: PartitionProduceData) -> memoryview:

@@ -23,11 +23,13 @@ from riverlog.coordination.offsets import TransactionalOffsets
 from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.access import CLUSTER, Authorizer, Operation, Principal, ResourceType, operations_allowed
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.ports import Buffer, Clock, FileRange, Random
 from riverlog.observe.stats import RequestStats
 from riverlog.partitions.assignment import DirectoryAssignment
 from riverlog.partitions.directory_checkpoints import DirectoryCheckpoints
+from riverlog.partitions.partition import Partition
 from riverlog.partitions.registry import PartitionRegistry
 from riverlog.partitions.replicas import Replicas
 from riverlog.wire.apis import Api
@@ -183,6 +185,23 @@ class Context:
 
     def allows_on_cluster(self, operation: Operation) -> bool:
         return self.services.authorizer.allows(self.client.principal, operation, ResourceType.CLUSTER, CLUSTER)
+
+    def name_of(self, topic_id: UUID) -> str:
+        """Return the name of the topic with this id; Refusal where there is none."""
+        found = self.image.topic_by_id(topic_id)
+        if found is None:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic_id}")
+        return found.name
+
+    def partition(self, operation: Operation, topic: str, index: int) -> Partition:
+        """Return a partition that is here, and that the client may use so; Refusal says why not."""
+        if not self.allows_on_topic(operation, topic):
+            verb = "write to" if operation is Operation.WRITE else operation.name.lower()
+            raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"not allowed to {verb} {topic}")
+        partition = self.services.replicas.get(topic, index)
+        if partition is None:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {index} of {topic} here")
+        return partition
 
     def operations_allowed(self, resource: ResourceType, name: str) -> int:
         """Return the bit field of what the client may do with a resource."""
