@@ -384,6 +384,7 @@ class Log:
 
     def synced(self, plan: SyncPlan) -> None:
         """Note that a plan was carried out."""
+        assert self.flushed_offset <= plan.upto <= self.log_end_offset
         self.sync_planner.finish(plan)
         self.flushed_offset = plan.upto
 

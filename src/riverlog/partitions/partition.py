@@ -249,8 +249,10 @@ class Partition(Replica):
         assert high_watermark <= self.log.log_end_offset
         if high_watermark == self.high_watermark:
             return
+        log = self.log
+        assert high_watermark <= log.flushed_offset or _commits_by_writing(log.config), "committed before it is flushed"
         self.high_watermark = high_watermark
-        self.log.producers.transactions.committed(high_watermark)
+        log.producers.transactions.committed(high_watermark)
         if self._waiters.for_commit:
             self._waiters.committed(high_watermark)
         self.wake()

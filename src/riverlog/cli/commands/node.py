@@ -112,6 +112,8 @@ def _configure(
 
 
 def _run(configured: Configuration) -> int:
+    if not __debug__:
+        raise usage_error("python -O leaves out the checks that keep records safe; start without -O and PYTHONOPTIMIZE")
     import uvloop
 
     from riverlog.cli.node_process import serve_until_stopped

@@ -75,3 +75,10 @@ def test_starting_a_node_loads_nothing_that_it_does_not_use() -> None:
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True).stdout
     assert out == "LOADED\n"
+
+
+def test_a_node_does_not_run_without_its_assertions() -> None:
+    command = [sys.executable, "-O", "-m", "riverlog", "dev", "--ephemeral", "--port", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == ExitCode.USAGE
+    assert "leaves out the checks that keep records safe" in done.stderr
