@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine
 
 import pytest
 import uvloop
@@ -12,14 +11,6 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.transactions.verification import Asked, Question, VerificationRefused, Verifications, Verified
 from tests.support.verification import ORDERS, header, producer, question, refused
-from tests.support.virtual_time import run
-
-
-def on_virtual_time(scenario: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
-    def test() -> None:
-        run(scenario())
-
-    return test
 
 
 class Oracle:
@@ -63,7 +54,6 @@ class Prompt:
         return answered
 
 
-@on_virtual_time
 async def test_epochs_that_are_all_refused_find_each_its_own_no() -> None:
     verifications = Verifications()
     asked: list[int] = []
@@ -82,7 +72,6 @@ async def test_epochs_that_are_all_refused_find_each_its_own_no() -> None:
     assert verifications.begin(producer(1), 0, begins_epoch=True, now_ms=0) is not None
 
 
-@on_virtual_time
 async def test_a_yes_holds_until_the_transaction_begins_or_ends() -> None:
     verifications = Verifications()
     assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
@@ -97,14 +86,12 @@ async def test_a_yes_holds_until_the_transaction_begins_or_ends() -> None:
     assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
 
 
-@on_virtual_time
 async def test_a_yes_that_is_said_at_once_is_not_waited_for() -> None:
     verifications = Verifications()
     assert verify(Prompt(ErrorCode.NONE), [question(verifications)]).done()
     verifications.check(header(), is_known=True)
 
 
-@on_virtual_time
 async def test_a_no_that_is_said_at_once_is_told_to_whoever_waited_and_not_remembered() -> None:
     verifications = Verifications()
     told: list[ErrorCode] = []
@@ -117,7 +104,6 @@ async def test_a_no_that_is_said_at_once_is_told_to_whoever_waited_and_not_remem
     assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
 
 
-@on_virtual_time
 async def test_a_marker_makes_an_answer_on_its_way_worthless() -> None:
     verifications = Verifications()
     asking = verify(Oracle(ErrorCode.NONE), [question(verifications)])
@@ -126,7 +112,6 @@ async def test_a_marker_makes_an_answer_on_its_way_worthless() -> None:
     assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
 
 
-@on_virtual_time
 async def test_a_no_is_told_to_whoever_waited_and_not_remembered() -> None:
     verifications = Verifications()
     told: list[ErrorCode] = []
@@ -138,7 +123,6 @@ async def test_a_no_is_told_to_whoever_waited_and_not_remembered() -> None:
     assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
 
 
-@on_virtual_time
 async def test_the_end_of_the_transaction_before_is_awaited_for_a_while() -> None:
     oracle = Oracle(ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NONE)
     asked = question(Verifications(), adds=True)
@@ -146,7 +130,6 @@ async def test_the_end_of_the_transaction_before_is_awaited_for_a_while() -> Non
     assert len(oracle.asked) == 3
 
 
-@on_virtual_time
 async def test_patience_with_the_end_of_the_transaction_before_ends() -> None:
     oracle = Oracle(ErrorCode.CONCURRENT_TRANSACTIONS)
     answer = await verify_one(oracle, question(Verifications(), adds=True))
@@ -154,7 +137,6 @@ async def test_patience_with_the_end_of_the_transaction_before_ends() -> None:
     assert answer.code is ErrorCode.CONCURRENT_TRANSACTIONS
 
 
-@on_virtual_time
 async def test_nobody_overtakes_a_batch_whose_verification_has_to_be_tried_again() -> None:
     verifications = Verifications()
     await verify(Oracle(ErrorCode.NOT_COORDINATOR), [question(verifications, sequence=0)])
@@ -189,7 +171,6 @@ def test_a_request_that_comes_directly_behind_an_answer_is_asked_for_anew() -> N
     assert kept == Asked()
 
 
-@on_virtual_time
 async def test_who_asks_alone_is_told_a_no_that_is_kept_for_nobody() -> None:
     verifications = Verifications()
     asked = question(verifications)
@@ -197,7 +178,6 @@ async def test_who_asks_alone_is_told_a_no_that_is_kept_for_nobody() -> None:
     assert not verifications.stands(asked.verification)
 
 
-@on_virtual_time
 async def test_a_coordinator_that_fails_leaves_the_transaction_unverified() -> None:
     class Broken(Oracle):
         async def verify(self, *about: object, adds: bool) -> ErrorCode:

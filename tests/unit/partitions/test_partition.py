@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import errno
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from struct import Struct
@@ -34,17 +34,9 @@ from riverlog.transactions.verification import Verified
 from tests.support.batches import batch_of
 from tests.support.disk import MemoryDisk
 from tests.support.reading_committed import transactional_batch
-from tests.support.virtual_time import run
 from tests.support.world import PatientWorkers
 
 NOW = 10_000
-
-
-def on_virtual_time(scenario: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
-    def test() -> None:
-        run(scenario())
-
-    return test
 
 
 class Hand:
@@ -121,7 +113,6 @@ def test_in_the_page_cache_is_committed_with_durability_os() -> None:
     assert hand.asked == 0
 
 
-@on_virtual_time
 async def test_on_the_medium_is_committed_with_durability_fsync() -> None:
     partition, hand = a_partition(durability=Durability.FSYNC)
     codes: list[ErrorCode] = []
@@ -178,7 +169,6 @@ def test_readers_look_once_when_a_turn_ends_until_they_let_go() -> None:
     assert seen == [2]
 
 
-@on_virtual_time
 async def test_nobody_waits_for_longer_than_they_said() -> None:
     partition, hand = a_partition(durability=Durability.FSYNC)
     told: dict[str, ErrorCode] = {}
@@ -198,7 +188,6 @@ async def test_nobody_waits_for_longer_than_they_said() -> None:
     assert told["late"] is ErrorCode.REQUEST_TIMED_OUT
 
 
-@on_virtual_time
 async def test_who_has_no_end_to_their_patience_waits_beside_those_who_have() -> None:
     partition, hand = a_partition(durability=Durability.FSYNC)
     told: list[tuple[str, ErrorCode]] = []
@@ -212,7 +201,6 @@ async def test_who_has_no_end_to_their_patience_waits_beside_those_who_have() ->
     assert told[1:] == [("endless", ErrorCode.NONE)]
 
 
-@on_virtual_time
 async def test_those_who_wait_are_told_when_it_will_never_come() -> None:
     for end, code in (
         (Partition.remove, ErrorCode.NOT_LEADER_OR_FOLLOWER),
@@ -251,7 +239,6 @@ def test_what_was_gathered_is_committed_when_the_turn_ends() -> None:
     assert told[-1] == ("late", ErrorCode.NONE)
 
 
-@on_virtual_time
 async def test_many_may_wait_who_have_no_time_at_all() -> None:
     partition, _hand = a_partition(durability=Durability.FSYNC)
     told: list[ErrorCode] = []
@@ -261,7 +248,6 @@ async def test_many_may_wait_who_have_no_time_at_all() -> None:
     assert told == [ErrorCode.REQUEST_TIMED_OUT] * 2
 
 
-@on_virtual_time
 async def test_exactly_those_are_refused_whose_batches_could_not_be_written() -> None:
     """With a duplicate of a batch that is written but not flushed, which waits behind them and is still good."""
     partition, hand = a_partition(durability=Durability.FSYNC)
@@ -442,7 +428,6 @@ def test_a_header_that_hides_how_late_its_records_are_is_put_right() -> None:
     assert partition.offset_for_time(4_000) == (0, 5_000, 3)
 
 
-@on_virtual_time
 async def test_a_removed_partition_refuses_everybody_and_touches_no_file() -> None:
     partition, hand = a_partition(durability=Durability.OS)
     partition.append(memoryview(batch_of([b"a"])), now_ms=NOW)
@@ -474,7 +459,6 @@ async def test_a_removed_partition_refuses_everybody_and_touches_no_file() -> No
     assert (disk.steps, hand.asked) == (steps, asked)
 
 
-@on_virtual_time
 async def test_a_removed_partition_wakes_those_who_wait_to_read() -> None:
     partition, _ = a_partition()
     looks: list[bool] = []
@@ -484,7 +468,6 @@ async def test_a_removed_partition_wakes_those_who_wait_to_read() -> None:
     assert looks == [True]
 
 
-@on_virtual_time
 async def test_a_withdrawn_partition_is_read_and_takes_no_writes() -> None:
     partition, _ = a_partition(durability=Durability.OS)
     partition.append(memoryview(batch_of([b"a"])), now_ms=NOW)
@@ -495,7 +478,6 @@ async def test_a_withdrawn_partition_is_read_and_takes_no_writes() -> None:
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
 
 
-@on_virtual_time
 async def test_a_call_that_is_not_possible_now_is_refused_and_the_next_one_succeeds() -> None:
     partition, _ = a_partition(durability=Durability.OS, segment_bytes=200)
     disk = partition.log._disk
