@@ -19,7 +19,7 @@ from riverlog.model.moments import milliseconds, moment_ms, span_ms
 
 if TYPE_CHECKING:
     from riverlog.client.network.cluster import Cluster
-    from riverlog.client.offsets import IsolationLevel
+    from riverlog.client.offsets import IsolationLevel, OffsetQuestion
 
 Bound = str | int | datetime | timedelta | Mapping[int, int]
 """What a person may write."""
@@ -125,13 +125,7 @@ async def _offsets(
 ) -> Offsets:
     from riverlog.client.offsets import list_offsets  # positions are also understood where no client is loaded
 
-    match where:
-        case PartitionEnd.EARLIEST:
-            found = await list_offsets(cluster, dict.fromkeys(partitions, "earliest"), isolation=isolation)
-        case PartitionEnd.LATEST:
-            found = await list_offsets(cluster, dict.fromkeys(partitions, "latest"), isolation=isolation)
-        case AtTimestamp(timestamp_ms):
-            found = await list_offsets(cluster, dict.fromkeys(partitions, timestamp_ms), isolation=isolation)
-        case _:
-            assert_never(where)
+    questions: dict[PartitionEnd, OffsetQuestion] = {PartitionEnd.EARLIEST: "earliest", PartitionEnd.LATEST: "latest"}
+    question = questions[where] if isinstance(where, PartitionEnd) else where.timestamp_ms
+    found = await list_offsets(cluster, dict.fromkeys(partitions, question), isolation=isolation)
     return {each: answer.offset for each, answer in found.items()}

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from riverlog.cli.terminal.exits import usage_error
-from riverlog.cli.terminal.expressions import LogEdge
+from riverlog.cli.terminal.expressions import LogEdge, TimestampMs
 from riverlog.cli.terminal.render import Row
 from riverlog.model.ids import TopicPartition
 from riverlog.model.moments import span_ms
@@ -122,20 +122,13 @@ async def offsets_at(
 
 
 @dataclass(frozen=True, slots=True)
-class AtTimestamp:
-    """The first record at or after a time."""
-
-    timestamp_ms: int
-
-
-@dataclass(frozen=True, slots=True)
 class ShiftBy:
     """So many offsets from where the group stands."""
 
     count: int
 
 
-ResetTarget = LogEdge | AtTimestamp | ShiftBy | int
+ResetTarget = LogEdge | TimestampMs | ShiftBy | int
 """Where a group can be sent: an end of the log, a time, away from where it is, or an offset."""
 
 

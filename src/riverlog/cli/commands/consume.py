@@ -16,7 +16,7 @@ import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, talking
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
-from riverlog.cli.terminal.expressions import LogEdge, Start, moment_ms, start
+from riverlog.cli.terminal.expressions import LogEdge, Start, TimestampMs, moment_ms, start
 from riverlog.cli.terminal.lines import reader_gone, write_all
 from riverlog.cli.terminal.options import Argument, choice_option, output_format_option, partitions_option
 from riverlog.cli.terminal.record_formats import (
@@ -52,10 +52,6 @@ _WAITS_FOR_GROUP: Final = (
     "session ends; still waiting, Ctrl-C ends"
 )
 _WAITS_AS_MEMBER: Final = "Waiting for records of {} that the group has not read. Ctrl-C ends."
-
-
-class TimestampMs(int):
-    """A time in milliseconds, where a number alone would be an offset."""
 
 
 @click.command

@@ -10,7 +10,6 @@ import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
 from riverlog.cli.group_offsets import (
-    AtTimestamp,
     GroupLag,
     Move,
     PartitionLag,
@@ -22,7 +21,7 @@ from riverlog.cli.group_offsets import (
     plan_moves,
 )
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
-from riverlog.cli.terminal.expressions import LogEdge, moment_ms
+from riverlog.cli.terminal.expressions import LogEdge, TimestampMs, moment_ms
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import confirm, yes_option
 from riverlog.cli.terminal.render import Row, plural
@@ -139,8 +138,8 @@ def reset_offsets(
     places = [
         LogEdge.BEGINNING if to_earliest else None,
         LogEdge.END if to_latest else None,
-        None if to_datetime is None else AtTimestamp(moment_ms(to_datetime, now=now)),
-        None if by_duration is None else AtTimestamp(round(now.timestamp() * 1000) - duration_ms(by_duration)),
+        None if to_datetime is None else TimestampMs(moment_ms(to_datetime, now=now)),
+        None if by_duration is None else TimestampMs(round(now.timestamp() * 1000) - duration_ms(by_duration)),
         to_offset,
         None if shift_by is None else ShiftBy(shift_by),
     ]
@@ -353,8 +352,8 @@ async def _plan(
             targets = starts
         case LogEdge.END:
             targets = ends
-        case AtTimestamp(timestamp_ms):
-            found = await offsets_at(admin, partitions, timestamp_ms)
+        case TimestampMs():
+            found = await offsets_at(admin, partitions, int(place))
             targets = {at: offset if offset >= 0 else ends[at] for at, offset in found.items()}
         case ShiftBy(count):
             if missing := [str(at) for at in partitions if at not in committed]:

@@ -47,6 +47,10 @@ class LogEdge(Enum):
     END = auto()
 
 
+class TimestampMs(int):
+    """A time in milliseconds, where a number alone would be an offset."""
+
+
 Start = LogEdge | int
 """Where to start reading: an edge, an offset, or (below zero) that many records before the end."""
 

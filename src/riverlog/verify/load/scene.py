@@ -76,16 +76,16 @@ class Scene:
 
     def bystander(self, group: str) -> Consumer:
         """Make a consumer that only asks for a group's offsets, and for none that may still be taken back."""
-        settings = {**_CONSUMER, **self._consumer, "isolation_level": Isolation.READ_COMMITTED.value}
-        return Consumer(self._bootstrap, ports=self._ports, group=group, **settings)
+        return self._new_consumer(Isolation.READ_COMMITTED, group=group)
 
     def member(self, protocol: Protocol) -> Consumer:
-        settings = {**_CONSUMER, **self._consumer, "group": self.group, "group_protocol": protocol}
-        settings["isolation_level"] = self.isolation.value
-        return Consumer(self._bootstrap, ports=self._ports, **settings)
+        return self._new_consumer(self.isolation, group=self.group, group_protocol=protocol)
 
     def reader(self, isolation: Isolation) -> Consumer:
-        settings = {**_CONSUMER, **self._consumer, "isolation_level": isolation.value}
+        return self._new_consumer(isolation)
+
+    def _new_consumer(self, isolation: Isolation, **named: Any) -> Consumer:
+        settings = {**_CONSUMER, **self._consumer, **named, "isolation_level": isolation.value}
         return Consumer(self._bootstrap, ports=self._ports, **settings)
 
     def trouble(self, error: KafkaError) -> None:

@@ -10,7 +10,6 @@ from riverlog.cli.commands.consume import (
     RELEASE_SECONDS_MAX,
     SHARE_SECONDS_MAX,
     Ends,
-    TimestampMs,
     _print,
     choose,
     position_of,
@@ -20,7 +19,7 @@ from riverlog.cli.commands.consume import (
 )
 from riverlog.cli.main import main
 from riverlog.cli.terminal.exits import CommandError, ExitCode
-from riverlog.cli.terminal.expressions import LogEdge
+from riverlog.cli.terminal.expressions import LogEdge, TimestampMs
 from riverlog.cli.terminal.render import OutputFormat
 from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.client.errors import TimedOut
