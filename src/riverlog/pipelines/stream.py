@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from riverlog.pipelines.pipeline import Pipeline
 
-Expression = "str | Column"
 Build = Callable[[QueryContext], "DataFrame"]
 
 
@@ -42,16 +41,13 @@ class Stream:
     def __init__(self, pipeline: "Pipeline", build: Build, properties: StreamProperties) -> None:
         self.pipeline = pipeline
         self.properties = properties
-        self._build = build
+        self.built = build
+        """Builds the DataFrame for a query."""
 
     @cached_property
     def df(self) -> "DataFrame":
         """The DataFrame, to look at: its schema, its plan. A query gets one of its own, built in the same way."""
-        return self._build(QueryContext())
-
-    def built(self, query: QueryContext) -> "DataFrame":
-        """Build the DataFrame for a query."""
-        return self._build(query)
+        return self.built(QueryContext())
 
     @property
     def columns(self) -> list[str]:
@@ -98,21 +94,12 @@ class Stream:
     def map_arrow(self, function: Callable[[Any], Any], schema: "str | StructType") -> "Stream":
         """Map each pyarrow.RecordBatch to another one, without a Python call for each row."""
         self.properties.refuse_side("map_arrow")
-        step = EachBatch(function)
-        return self._in_arrow(step, schema, f"map {_name(function)}")
+        return self._in_workers(EachBatch(function), schema, f"map {_name(function)}")
 
     def map_pandas(self, function: Callable[[Any], Any], schema: "str | StructType") -> "Stream":
         """Map each pandas.DataFrame to another one."""
         self.properties.refuse_side("map_pandas")
-        step = EachBatch(function)
-
-        def mapped(rows: "DataFrame", query: QueryContext) -> "DataFrame":
-            batch = self.pipeline.batch
-            if batch is None or query.checkpoint == UNSTARTED:
-                return rows.mapInPandas(step, schema)
-            return batch.mapped_pandas(rows, step, schema)
-
-        return self._then(mapped, f"map {_name(function)}")
+        return self._in_workers(EachBatch(function), schema, f"map {_name(function)}", in_pandas=True)
 
     def apply(
         self, function: "Callable[[DataFrame], DataFrame]", *, keys: Sequence[str] = (), updates: bool = False
@@ -303,17 +290,18 @@ class Stream:
     ) -> "Stream":
         self.properties.refuse_side(what)
         arrow = self.pipeline.arrow_schema(schema)
-        step = EachRow(function, arrow)
-        return self._in_arrow(step, schema, f"{what} {_name(named)}")
+        return self._in_workers(EachRow(function, arrow), schema, f"{what} {_name(named)}")
 
-    def _in_arrow(self, step: "EachRow | EachBatch", schema: "str | StructType", words: str) -> "Stream":
+    def _in_workers(
+        self, step: "EachRow | EachBatch", schema: "str | StructType", words: str, *, in_pandas: bool = False
+    ) -> "Stream":
         """Run a step in workers of Spark; where a batch is replayed, in this process."""
 
         def mapped(rows: "DataFrame", query: QueryContext) -> "DataFrame":
             batch = self.pipeline.batch
             if batch is None or query.checkpoint == UNSTARTED:
-                return rows.mapInArrow(step, schema)
-            return batch.mapped(rows, step, schema)
+                return (rows.mapInPandas if in_pandas else rows.mapInArrow)(step, schema)
+            return (batch.mapped_pandas if in_pandas else batch.mapped)(rows, step, schema)
 
         return self._then(mapped, words)
 

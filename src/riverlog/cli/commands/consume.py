@@ -384,7 +384,9 @@ async def _print(consumer: "Consumer", show: Piece, *, count: int | None, ends: 
             try:
                 write_all(out, b"".join([show(record) for record in records]))
             except BaseException:
-                await _go_back(consumer, records)  # what was not printed is not committed
+                from riverlog.client.producer.exactly_once import go_back
+
+                await go_back(consumer, records)  # what was not printed is not committed
                 raise
         elif reader_gone(out.fileno()):
             raise BrokenPipeError  # as the next record would, which may be long in coming
@@ -393,13 +395,3 @@ async def _print(consumer: "Consumer", show: Piece, *, count: int | None, ends: 
             print(waiting, file=sys.stderr)
         printed += len(records)
     return printed
-
-
-async def _go_back(consumer: "Consumer", records: "list[ConsumerRecord]") -> None:
-    """Stand where these records begin, as if they had not been read."""
-    begins: dict[TopicPartition, int] = {}
-    for record in records:
-        begins.setdefault(TopicPartition(record.topic, record.partition), record.offset)
-    for partition, offset in begins.items():
-        if partition in consumer.assignment():
-            await consumer.seek(partition, offset)

@@ -25,7 +25,6 @@ from riverlog.records.record import HeadersLike
 FAILURES_IN_A_ROW_MAX: Final = 10
 """Each of them has waited for the cluster as long as consumer and producer are told to."""
 
-
 _RECORDS_PER_TURN: Final = 500
 
 
@@ -82,7 +81,7 @@ async def process_exactly_once(
                 await asyncio.sleep(producer.backoff(failures))
     finally:
         if not producer.in_doubt:
-            await _go_back(consumer, portion)
+            await go_back(consumer, portion)
 
 
 async def _settle(consumer: Consumer, producer: Producer, portion: Sequence[ConsumerRecord]) -> None:
@@ -90,10 +89,10 @@ async def _settle(consumer: Consumer, producer: Producer, portion: Sequence[Cons
     if producer.in_doubt:
         await producer.commit()
     else:
-        await _go_back(consumer, portion)
+        await go_back(consumer, portion)
 
 
-async def _go_back(consumer: Consumer, portion: Sequence[ConsumerRecord]) -> None:
+async def go_back(consumer: Consumer, portion: Sequence[ConsumerRecord]) -> None:
     """Seek the reader to these records, in partitions that it still has."""
     held = consumer.held()
     first: dict[TopicPartition, Offset] = {}
@@ -139,14 +138,7 @@ async def send_all(producer: Producer, records: Iterable[NewRecord]) -> None:
 async def _send(producer: Producer, record: NewRecord) -> None:
     while True:
         try:
-            producer.send_soon(
-                record.topic,
-                record.value,
-                key=record.key,
-                headers=record.headers,
-                partition=record.partition,
-                timestamp_ms=record.timestamp_ms,
-            )
+            producer.send_soon(**record._asdict())
         except BufferFull:
             await producer.ready()
         else:
