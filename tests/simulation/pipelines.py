@@ -16,7 +16,7 @@ from riverlog import Admin
 from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted
 from riverlog.client.producer.shared_transactions import CommittedBatch, SharedBatch, SharedTransactions
 from riverlog.model.ids import TopicPartition
-from riverlog.verify.history import History, Outcome, Transaction
+from riverlog.verify.history import History, KnownOutcome, Transaction
 from tests.simulation.attempts import FATES, Attempt
 from tests.simulation.holders import Holders
 from tests.simulation.lifelines import Lifeline
@@ -144,11 +144,11 @@ class Pipeline:
                 f"{self.name}: batch {found.number} of {incarnation} has the marker {found.marker!r}"
             )
             return
-        if decided.transaction.outcome is Outcome.REFUSED:
+        if decided.transaction.outcome is KnownOutcome.REFUSED:
             self.scene.ledger.blame(f"{decided.transaction.name} took effect, though it was said not to")
         self.history.committed(decided.transaction)
         for other in self._of_batch(incarnation, found.number):
-            if other is not decided and other.transaction.outcome is Outcome.UNKNOWN:
+            if other is not decided and other.transaction.outcome is KnownOutcome.UNKNOWN:
                 self.history.aborted(other.transaction)
 
     async def settle(self) -> None:
@@ -173,14 +173,14 @@ class Pipeline:
             done = [
                 commit.transaction.name
                 for commit in self._of_batch(incarnation, batch)
-                if commit.transaction.outcome is Outcome.DONE
+                if commit.transaction.outcome is KnownOutcome.DONE
             ]
             if len(done) > 1:
                 self.scene.ledger.blame(f"{self.name}: batch {batch} of {incarnation} was committed as {done}")
         at = (await admin.group_offsets(self.name)).get(PROGRESS)
         told = 0 if at is None else at.offset
         commit = next((each for each in self._commits.values() if each.number == told), None)
-        if told and (commit is None or commit.transaction.outcome is Outcome.REFUSED):
+        if told and (commit is None or commit.transaction.outcome is KnownOutcome.REFUSED):
             self.scene.ledger.blame(f"{self.name}: the group stands at {told}, which was not committed")
         last = max((int(each.marker.decode().rpartition("/")[2]) for each in self._last), default=told)
         if last != told:  # a driver of an earlier incarnation may have been the last to take over

@@ -19,7 +19,7 @@ from riverlog.model.ids import Offset, TopicPartition
 from riverlog.node import Node
 from riverlog.verify.checker import judge
 from riverlog.verify.history import History, Isolation, Reading, Value
-from riverlog.verify.history import Outcome as Known
+from riverlog.verify.history import KnownOutcome as Known
 from riverlog.verify.load.consumers import end_offsets, note, read_everything
 from riverlog.verify.load.scene import Scene as ReadersScene
 from tests.simulation import plan as plans

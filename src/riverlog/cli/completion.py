@@ -24,14 +24,14 @@ _SUBJECTS: Final = {"topics": "topic", "groups": "group", "lag": "group", "trans
 """What a NAME is the name of, by the first word of its command."""
 
 
-class Candidate(NamedTuple):
+class CompletionWord(NamedTuple):
     """A word that can stand there, and what it is."""
 
     word: str
     meaning: str = ""
 
 
-def complete(words: Sequence[str]) -> list[Candidate]:
+def complete(words: Sequence[str]) -> list[CompletionWord]:
     """Return what the last word can become; `FILES` alone where a file is meant."""
     *before, typed = words or [""]
     command, depth = _command(before)
@@ -54,14 +54,14 @@ def _command(words: Sequence[str]) -> tuple[CliCommand | str, int]:
     return group, len(words)
 
 
-def _below(group: str) -> Iterator[Candidate]:
+def _below(group: str) -> Iterator[CompletionWord]:
     summaries = GROUPS | {command.words: command.summary for command in COMMANDS}
     for words, summary in summaries.items():
         if words.rpartition(" ")[0] == group:
-            yield Candidate(words.rpartition(" ")[2], summary)
+            yield CompletionWord(words.rpartition(" ")[2], summary)
 
 
-def _following(command: CliCommand, before: Sequence[str], typed: str) -> Iterable[Candidate]:
+def _following(command: CliCommand, before: Sequence[str], typed: str) -> Iterable[CompletionWord]:
     """Return what can follow behind the words of a command."""
     import click
 
@@ -71,7 +71,7 @@ def _following(command: CliCommand, before: Sequence[str], typed: str) -> Iterab
     if last is not None and not last.is_flag:
         return _values(command, last, before)
     if typed.startswith("-"):
-        return [Candidate(name, each.help or "") for name, each in options.items() if name.startswith("--")]
+        return [CompletionWord(name, each.help or "") for name, each in options.items() if name.startswith("--")]
     arguments = [each for each in parameters if isinstance(each, click.Argument)]
     given = sum(not word.startswith("-") for word in before) - sum(
         word in options and not options[word].is_flag for word in before
@@ -81,20 +81,20 @@ def _following(command: CliCommand, before: Sequence[str], typed: str) -> Iterab
     return _values(command, chosen, before) if chosen is not None else []
 
 
-def _values(command: CliCommand, parameter: "click.Parameter", before: Sequence[str]) -> Iterable[Candidate]:
+def _values(command: CliCommand, parameter: "click.Parameter", before: Sequence[str]) -> Iterable[CompletionWord]:
     """Return the values that a parameter can have."""
     import click
 
     metavar = str(parameter.metavar)
     match metavar.removesuffix("…").partition("[")[0]:
         case _ if isinstance(parameter.type, click.Choice):
-            return [Candidate(str(each)) for each in parameter.type.choices]
+            return [CompletionWord(str(each)) for each in parameter.type.choices]
         case "FILE" | "DIR" | "PATH" | "FOLDER":
-            return [Candidate(FILES)]
+            return [CompletionWord(FILES)]
         case "TOPIC":
             return _names("topic", before)
         case "NAME=VALUE":
-            return [Candidate(f"{name}=") for name in _settings(command, str(parameter.name))]
+            return [CompletionWord(f"{name}=") for name in _settings(command, str(parameter.name))]
         case "NAME":
             return _names(_subject(command, str(parameter.name)), before)
         case _:
@@ -121,7 +121,7 @@ def _settings(command: CliCommand, parameter: str) -> Iterable[str]:
     return NODE_SETTINGS if of_nodes else PARAMETERS if parameter == "settings" else ()
 
 
-def _names(subject: str, before: Sequence[str]) -> list[Candidate]:
+def _names(subject: str, before: Sequence[str]) -> list[CompletionWord]:
     """Return the names that there are."""
     from riverlog.cli import profiles
     from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS
@@ -143,16 +143,16 @@ def _names(subject: str, before: Sequence[str]) -> list[Candidate]:
         case "transactional id":
             return _asked(transactional_ids, before)
         case "profile":
-            return [Candidate(name) for name in profiles.names()]
+            return [CompletionWord(name) for name in profiles.names()]
         case "setting of a node":
-            return [Candidate(name) for name in NODE_SETTINGS]
+            return [CompletionWord(name) for name in NODE_SETTINGS]
         case "setting":
-            return [Candidate(name) for name in sorted({*TOPIC_SETTINGS, *NODE_SETTINGS})]
+            return [CompletionWord(name) for name in sorted({*TOPIC_SETTINGS, *NODE_SETTINGS})]
         case _:
             return []
 
 
-def _asked(question: "Callable[[Admin], Awaitable[list[str]]]", before: Sequence[str]) -> list[Candidate]:
+def _asked(question: "Callable[[Admin], Awaitable[list[str]]]", before: Sequence[str]) -> list[CompletionWord]:
     """Ask the cluster that the words name."""
     from riverlog import Admin, KafkaError
     from riverlog.cli.client_settings import new_client
@@ -168,10 +168,10 @@ def _asked(question: "Callable[[Admin], Awaitable[list[str]]]", before: Sequence
             return await question(admin)
 
     try:
-        return [Candidate(name) for name in asyncio.run(ask())]
+        return [CompletionWord(name) for name in asyncio.run(ask())]
     except (KafkaError, CommandError, TimeoutError, OSError):
         return []
 
 
-def _matching(candidates: Iterable[Candidate], typed: str) -> list[Candidate]:
+def _matching(candidates: Iterable[CompletionWord], typed: str) -> list[CompletionWord]:
     return [each for each in candidates if each.word.startswith(typed) or each.word == FILES]

@@ -60,7 +60,7 @@ class CheckResult(NamedTuple):
     advice: str | None = None
 
 
-class Answer(NamedTuple):
+class AddressReply(NamedTuple):
     """What one address said."""
 
     metadata: MetadataResponse
@@ -82,7 +82,7 @@ class Examination:
 
     async def examine(self, bootstrap: Sequence[Address]) -> None:
         """Try the bootstrap addresses, then what they advertise, then look at what they say."""
-        answers: dict[Address, Answer] = {}
+        answers: dict[Address, AddressReply] = {}
         for address in bootstrap:
             answer = await self._try(address, f"bootstrap {address}", asked=None)
             if answer is not None:
@@ -108,7 +108,7 @@ class Examination:
         if first.configs is not None:
             self.judge_internal_topics({topic.name: topic for topic in topics}, first.configs)
 
-    async def _try(self, address: Address, subject: str, *, asked: Address | None) -> Answer | None:
+    async def _try(self, address: Address, subject: str, *, asked: Address | None) -> AddressReply | None:
         """Resolve, connect and ask one address; `asked` is the broker that advertised it, if one did."""
         loop = asyncio.get_running_loop()
         try:
@@ -147,7 +147,7 @@ class Examination:
         finally:
             connection.close()
 
-    async def _ask(self, connection: Connection, subject: str) -> Answer:
+    async def _ask(self, connection: Connection, subject: str) -> AddressReply:
         versions: ApiVersionsResponse
         greeting = ApiVersionsRequest(client_software_name="riverlog", client_software_version=__version__)
         versions, took = await self._timed(connection.request(greeting))
@@ -167,7 +167,7 @@ class Examination:
                 for name in sorted(KEPT)
             ]
             configs, _ = await self._timed(connection.request(DescribeConfigsRequest(resources=wanted)))
-        return Answer(metadata, log_dirs, configs)
+        return AddressReply(metadata, log_dirs, configs)
 
     async def _compare_clocks(self, host: str, subject: str) -> None:
         """Compare with the Date of an HTTP answer: no Kafka request tells a broker's time."""

@@ -13,7 +13,7 @@ METADATA_FOLDER: Final = "__cluster_metadata-0"
 _SUFFIX: Final = "Record"
 
 
-class MetadataFacts(NamedTuple):
+class RecordDescription(NamedTuple):
     """What a record says, or why it cannot be read."""
 
     type: str
@@ -21,13 +21,13 @@ class MetadataFacts(NamedTuple):
     problem: str = ""
 
 
-def facts_of(record: Record, *, control: bool) -> MetadataFacts:
+def facts_of(record: Record, *, control: bool) -> RecordDescription:
     """Read one record of the metadata log or of its snapshots."""
     try:
         said = decode_record(record) if control else decode_fact(record.value or b"")
     except (BadControlRecord, BadMetadataRecord) as error:
-        return MetadataFacts("unknown", {}, str(error))
-    return MetadataFacts(type(said).__name__.removesuffix(_SUFFIX), _plain(said))
+        return RecordDescription("unknown", {}, str(error))
+    return RecordDescription(type(said).__name__.removesuffix(_SUFFIX), _plain(said))
 
 
 def _plain(value: Any) -> Any:

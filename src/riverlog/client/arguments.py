@@ -15,7 +15,7 @@ _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 
 
-class NewRecord(NamedTuple):
+class CheckedRecord(NamedTuple):
     """A record as it will be written. Nobody else can change what it holds."""
 
     key: bytes | None
@@ -35,7 +35,7 @@ def new_record(
     timestamp_ms: int | None,
     *,
     request_bytes_max: int,
-) -> NewRecord:
+) -> CheckedRecord:
     """Check a record's parts: TypeError or ValueError says what is wrong, KafkaError that it is too large."""
     key_bytes = key if type(key) is bytes or key is None else _bytes("key", key)
     value_bytes = value if type(value) is bytes or value is None else _bytes("value", value)
@@ -47,7 +47,7 @@ def new_record(
     size = record_bytes_max(key_bytes, value_bytes, pairs)
     if size + HEADER_BYTES > request_bytes_max:
         raise too_large(size, request_bytes_max)
-    return NewRecord(key_bytes, value_bytes, pairs, partition, timestamp_ms, size)
+    return CheckedRecord(key_bytes, value_bytes, pairs, partition, timestamp_ms, size)
 
 
 def check_topic(topic: object) -> None:

@@ -71,9 +71,9 @@ class MarkerWriter:
         self, name: TopicPartition, producer: ProducerIdentity, marker: Marker
     ) -> "asyncio.Future[ErrorCode]":
         """Write the marker to a partition of group offsets, now, and apply it to its groups."""
-        from riverlog.groups.commands import EndTransaction  # a node without groups starts without it
+        from riverlog.groups.commands import TransactionEnded  # a node without groups starts without it
 
-        command = EndTransaction(producer, marker.committed, marker.coordinator_epoch)
+        command = TransactionEnded(producer, marker.committed, marker.coordinator_epoch)
         ended = self._groups.submit_to(name.partition, command)
         return answered(_code(ended)) if ended.done() else asyncio.ensure_future(concluded(ended, _code))
 

@@ -333,7 +333,7 @@ class DeleteOffsets(Command[GroupFact, CodesReply]):
 
 
 @dataclass(frozen=True, slots=True)
-class EndTransaction(Command[GroupFact, None]):
+class TransactionEnded(Command[GroupFact, None]):
     """A transaction that committed offsets has ended; its marker is written with the answer."""
 
     producer: ProducerIdentity
@@ -428,5 +428,5 @@ class TopicsChanged(Command[GroupFact, None]):
 
 ClassicCommand = Announce | Join | Sync | Heartbeat | Leave
 ConsumerCommand = ConsumerHeartbeat | DescribeConsumerGroups | TopicsChanged
-OffsetsCommand = CommitOffsets | FetchOffsets | DeleteOffsets | TopicsDeleted | EndTransaction
+OffsetsCommand = CommitOffsets | FetchOffsets | DeleteOffsets | TopicsDeleted | TransactionEnded
 GroupsCommand = ClassicCommand | ConsumerCommand | OffsetsCommand | DeleteGroups | ListGroups | DescribeGroups | Woken

@@ -21,7 +21,6 @@ from riverlog.groups.commands import (
     DeleteOffsets,
     DescribeConsumerGroups,
     DescribeGroups,
-    EndTransaction,
     FetchOffsets,
     GroupsCommand,
     Heartbeat,
@@ -32,6 +31,7 @@ from riverlog.groups.commands import (
     Sync,
     TopicsChanged,
     TopicsDeleted,
+    TransactionEnded,
     Woken,
 )
 from riverlog.groups.consumer.classic_members import ClassicConsumers
@@ -144,7 +144,7 @@ class GroupsMachine:
             case Woken():
                 self._wake(effects)
                 effects.answer(ticket, None)
-            case EndTransaction():
+            case TransactionEnded():
                 self._offsets.end_transaction(command, ticket, effects)
             case TopicsChanged():
                 self._consumer.topics_changed(command, ticket, effects)

@@ -17,7 +17,7 @@ from riverlog.verify.anomalies import KINDS, Anomaly, TornTransaction
 from riverlog.verify.commits import commit_anomalies
 from riverlog.verify.cycles import cycles
 from riverlog.verify.evidence import Evidence, gather
-from riverlog.verify.history import History, Outcome, Transaction, Write
+from riverlog.verify.history import History, KnownOutcome, Transaction, Write
 from riverlog.verify.presence import Missing, missing_records
 from riverlog.verify.records import record_anomalies
 
@@ -59,25 +59,25 @@ def judge(history: History) -> Verdict:
     return Verdict(
         anomalies=tuple(dict.fromkeys(found)),
         written=len(history.writes),
-        acknowledged=outcomes[Outcome.DONE],
-        refused=outcomes[Outcome.REFUSED],
+        acknowledged=outcomes[KnownOutcome.DONE],
+        refused=outcomes[KnownOutcome.REFUSED],
         aborted=aborted,
-        unknown=outcomes[Outcome.UNKNOWN],
+        unknown=outcomes[KnownOutcome.UNKNOWN],
         seen=sum(len(reading.sightings) for reading in history.readings),
         readings=len(history.readings),
-        commits=sum(commit.outcome is Outcome.DONE for commit in history.commits),
+        commits=sum(commit.outcome is KnownOutcome.DONE for commit in history.commits),
         lookups=len(history.lookups),
         transactions=len(history.transactions),
     )
 
 
 def _is_aborted(write: Write) -> bool:
-    return write.transaction is not None and write.transaction.outcome is Outcome.REFUSED
+    return write.transaction is not None and write.transaction.outcome is KnownOutcome.REFUSED
 
 
-def _outcome(write: Write) -> Outcome:
+def _outcome(write: Write) -> KnownOutcome:
     """Return how a write ended: its transaction answers for it where nobody else does."""
-    if write.outcome is Outcome.UNKNOWN and write.transaction is not None:
+    if write.outcome is KnownOutcome.UNKNOWN and write.transaction is not None:
         return write.transaction.outcome
     return write.outcome
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
 from riverlog.verify.anomalies import Anomaly, CommitBeyondEnd, CommitInvented, CommitWentBack
 from riverlog.verify.evidence import Evidence, PartitionEvidence
-from riverlog.verify.history import Commit, History, Lookup, Moment, Outcome
+from riverlog.verify.history import Commit, History, KnownOutcome, Lookup, Moment
 from riverlog.verify.presence import skipped_by_group
 
 _Register = tuple[str, TopicPartition]
@@ -41,12 +41,12 @@ def commit_anomalies(history: History, evidence: Evidence) -> Iterator[Anomaly]:
 
 def _counts(commit: Commit) -> bool:
     """Return whether a commit may have taken effect."""
-    if commit.outcome is Outcome.REFUSED:
+    if commit.outcome is KnownOutcome.REFUSED:
         return False
     transaction = commit.transaction
     if transaction is None:
         return True
-    return transaction.outcome is not Outcome.REFUSED and transaction.committing is not None
+    return transaction.outcome is not KnownOutcome.REFUSED and transaction.committing is not None
 
 
 def _surely(commit: Commit, evidence: Evidence) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
-from riverlog.verify.history import History, Isolation, Moment, Outcome, Reading, Transaction, Value, Write
+from riverlog.verify.history import History, Isolation, KnownOutcome, Moment, Reading, Transaction, Value, Write
 
 
 @dataclass(slots=True)
@@ -42,9 +42,9 @@ class Evidence:
     def promised(self, write: Write) -> bool:
         """Return whether a record must be there for good: it, or its whole transaction, was acknowledged."""
         transaction = write.transaction
-        if transaction is None or write.outcome is Outcome.REFUSED:
-            return transaction is None and write.outcome is Outcome.DONE
-        is_acknowledged = write.outcome is Outcome.DONE or transaction.outcome is Outcome.DONE
+        if transaction is None or write.outcome is KnownOutcome.REFUSED:
+            return transaction is None and write.outcome is KnownOutcome.DONE
+        is_acknowledged = write.outcome is KnownOutcome.DONE or transaction.outcome is KnownOutcome.DONE
         return is_acknowledged and transaction in self.committed
 
     def promised_since(self, write: Write, isolation: Isolation) -> Moment | None:
@@ -70,7 +70,7 @@ def gather(history: History) -> Evidence:
         partition = of(write.partition)
         assert write.value not in partition.writes, f"{write.value} was written to {write.partition} twice"
         partition.writes[write.value] = write
-        if write.outcome is Outcome.DONE and write.offset != NO_OFFSET:
+        if write.outcome is KnownOutcome.DONE and write.offset != NO_OFFSET:
             partition.places.setdefault(write.value, set()).add(write.offset)
     for reading in history.readings:
         partition = of(reading.partition)
@@ -85,8 +85,12 @@ def gather(history: History) -> Evidence:
     committed = {
         transaction
         for transaction in history.transactions
-        if transaction.outcome is Outcome.DONE
-        or (transaction.outcome is Outcome.UNKNOWN and transaction.committing is not None and transaction in seen_of)
+        if transaction.outcome is KnownOutcome.DONE
+        or (
+            transaction.outcome is KnownOutcome.UNKNOWN
+            and transaction.committing is not None
+            and transaction in seen_of
+        )
     }
     return Evidence([partitions[name] for name in sorted(partitions)], committed, seen_of)
 

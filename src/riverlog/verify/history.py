@@ -16,7 +16,7 @@ Moment = NewType("Moment", int)
 Value = str
 
 
-class Outcome(Enum):
+class KnownOutcome(Enum):
     """How an act ended, as far as its client knows."""
 
     UNKNOWN = "unknown"
@@ -48,7 +48,7 @@ class Transaction:
     began: Moment
     committing: Moment | None = None
     """When its end was asked for; None as long as nobody did."""
-    outcome: Outcome = Outcome.UNKNOWN
+    outcome: KnownOutcome = KnownOutcome.UNKNOWN
     done: Moment | None = None
     """When its commit was acknowledged."""
     read: list[tuple[TopicPartition, Value]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Write:
     value: Value
     transaction: Transaction | None
     once: bool
-    outcome: Outcome = Outcome.UNKNOWN
+    outcome: KnownOutcome = KnownOutcome.UNKNOWN
     offset: Offset = NO_OFFSET
     done: Moment | None = None
 
@@ -94,7 +94,7 @@ class Commit:
     offset: Offset
     began: Moment
     transaction: Transaction | None
-    outcome: Outcome = Outcome.UNKNOWN
+    outcome: KnownOutcome = KnownOutcome.UNKNOWN
     done: Moment | None = None
 
 
@@ -143,11 +143,11 @@ class History:
 
     def acknowledged(self, write: Write, offset: Offset = NO_OFFSET) -> None:
         """Note the promise to keep a record; some promises do not say where."""
-        write.outcome, write.offset, write.done = Outcome.DONE, offset, self.moment()
+        write.outcome, write.offset, write.done = KnownOutcome.DONE, offset, self.moment()
 
     def refused(self, write: Write) -> None:
         """Note that a record was turned away for certain, so that nobody may ever read it."""
-        write.outcome = Outcome.REFUSED
+        write.outcome = KnownOutcome.REFUSED
 
     # Transactions -----------------------------------------------------------------------------------------
 
@@ -164,11 +164,11 @@ class History:
 
     def committed(self, transaction: Transaction) -> None:
         """Note the promise that the transaction takes effect as a whole, whatever was said about each write."""
-        transaction.outcome, transaction.done = Outcome.DONE, self.moment()
+        transaction.outcome, transaction.done = KnownOutcome.DONE, self.moment()
 
     def aborted(self, transaction: Transaction) -> None:
         """Note that nothing of the transaction took effect."""
-        transaction.outcome = Outcome.REFUSED
+        transaction.outcome = KnownOutcome.REFUSED
 
     # Reading ----------------------------------------------------------------------------------------------
 
@@ -214,11 +214,11 @@ class History:
 
     def commit_acknowledged(self, commit: Commit) -> None:
         """Note that the offset is written down."""
-        commit.outcome, commit.done = Outcome.DONE, self.moment()
+        commit.outcome, commit.done = KnownOutcome.DONE, self.moment()
 
     def commit_refused(self, commit: Commit) -> None:
         """Note that the offset was not written down, for certain."""
-        commit.outcome = Outcome.REFUSED
+        commit.outcome = KnownOutcome.REFUSED
 
     def looked_up(self, group: str, partition: TopicPartition, offset: Offset, *, began: Moment) -> None:
         """Note a group's committed offset as it was told in answer to a question asked at `began`."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from riverlog.model.ids import NO_OFFSET, Offset
 from riverlog.verify.anomalies import Anomaly, Lost, Skipped, Unseen
 from riverlog.verify.evidence import Evidence, PartitionEvidence
-from riverlog.verify.history import Isolation, Outcome, Reading, Value, Write
+from riverlog.verify.history import Isolation, KnownOutcome, Reading, Value, Write
 
 Missing = tuple[PartitionEvidence, Value]
 _Place = tuple[Offset, Value]
@@ -89,7 +89,7 @@ def _promised_before(partition: PartitionEvidence, evidence: Evidence, value: Va
 def _was(write: Write | None) -> str:
     if write is None:
         return "shown"
-    if write.outcome is Outcome.DONE:
+    if write.outcome is KnownOutcome.DONE:
         return "acknowledged"
     transaction = write.transaction
     return f"committed by {transaction.name}" if transaction is not None and transaction.done is not None else "shown"

@@ -15,7 +15,7 @@ from riverlog.verify.anomalies import (
     Rewound,
 )
 from riverlog.verify.evidence import PartitionEvidence
-from riverlog.verify.history import Isolation, Outcome, Reading, Sighting, Value, Write
+from riverlog.verify.history import Isolation, KnownOutcome, Reading, Sighting, Value, Write
 
 
 def record_anomalies(partition: PartitionEvidence) -> Iterator[Anomaly]:
@@ -70,7 +70,7 @@ def _sightings(partition: PartitionEvidence) -> Iterator[Anomaly]:
             write = partition.writes.get(sighting.value)
             if write is None:
                 yield Invented(partition.name, sighting.offset, sighting.value)
-            elif write.outcome is Outcome.REFUSED:
+            elif write.outcome is KnownOutcome.REFUSED:
                 yield _not_to_be_read(reading, sighting, "was refused")
             elif write.transaction is not None and committed_only:
                 yield from _of_transaction(reading, sighting, write)
@@ -79,7 +79,7 @@ def _sightings(partition: PartitionEvidence) -> Iterator[Anomaly]:
 def _of_transaction(reading: Reading, sighting: Sighting, write: Write) -> Iterator[Anomaly]:
     transaction = write.transaction
     assert transaction is not None
-    if transaction.outcome is Outcome.REFUSED:
+    if transaction.outcome is KnownOutcome.REFUSED:
         yield _not_to_be_read(reading, sighting, f"belongs to {transaction.name}, which was aborted")
     elif transaction.committing is None or sighting.moment < transaction.committing:
         yield ReadTooEarly(reading.partition, sighting.offset, sighting.value, reading.reader, transaction.name)

@@ -16,7 +16,6 @@ from riverlog.groups.commands import (
     DeleteGroups,
     DeleteOffsets,
     DescribeGroups,
-    EndTransaction,
     FetchOffsets,
     GroupsCommand,
     Heartbeat,
@@ -30,6 +29,7 @@ from riverlog.groups.commands import (
     Sync,
     SyncReply,
     TopicsDeleted,
+    TransactionEnded,
 )
 from riverlog.groups.effects import SessionEnds
 from riverlog.groups.records import GroupMetadataKey, GroupRecord
@@ -154,7 +154,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule(producer=st.sampled_from([1, 2]), committed=st.booleans())
     def end_transaction(self, producer: int, committed: bool) -> None:
-        self.submit(EndTransaction(ProducerIdentity(ProducerId(producer), ProducerEpoch(0)), committed))
+        self.submit(TransactionEnded(ProducerIdentity(ProducerId(producer), ProducerEpoch(0)), committed))
 
     @rule(group_id=GROUPS, topic=st.sampled_from("tu"), member=MEMBERS)
     def delete_offsets(self, group_id: str, topic: str, member: int) -> None:

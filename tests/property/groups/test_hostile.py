@@ -15,7 +15,6 @@ from riverlog.groups.commands import (
     DeleteOffsets,
     DescribeConsumerGroups,
     DescribeGroups,
-    EndTransaction,
     FetchOffsets,
     GroupsCommand,
     Heartbeat,
@@ -29,6 +28,7 @@ from riverlog.groups.commands import (
     Protocol,
     Sync,
     TopicsDeleted,
+    TransactionEnded,
 )
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from tests.support.consumers import ConsumerCoordinator, at_once
@@ -121,7 +121,7 @@ COMMANDS: st.SearchStrategy[GroupsCommand] = st.one_of(
         INT32,
     ),
     st.builds(DeleteOffsets, NAMES, several(st.builds(TopicPartition, NAMES, INT32))),
-    st.builds(EndTransaction, PRODUCERS, st.booleans()),
+    st.builds(TransactionEnded, PRODUCERS, st.booleans()),
     st.builds(DeleteGroups, several(NAMES)),
     st.builds(ListGroups, st.frozensets(NAMES, max_size=1), st.frozensets(NAMES, max_size=1)),
     st.builds(DescribeGroups, several(NAMES)),

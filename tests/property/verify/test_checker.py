@@ -29,7 +29,7 @@ from riverlog.verify.anomalies import (
     Unseen,
 )
 from riverlog.verify.checker import judge
-from riverlog.verify.history import Commit, History, Isolation, Outcome, Reading, Sighting, Write
+from riverlog.verify.history import Commit, History, Isolation, KnownOutcome, Reading, Sighting, Write
 from tests.support.histories import COPIERS, GROUP, Model, last_readings
 
 HISTORIES = st.tuples(st.randoms(use_true_random=False), st.integers(5, 60))
@@ -57,7 +57,9 @@ def pick_write(history: History, random: Random, fits: Callable[[Write], bool]) 
 
 
 def is_promised(write: Write) -> bool:
-    return write.outcome is Outcome.DONE and (write.transaction is None or write.transaction.outcome is Outcome.DONE)
+    return write.outcome is KnownOutcome.DONE and (
+        write.transaction is None or write.transaction.outcome is KnownOutcome.DONE
+    )
 
 
 def lose_a_promised_record(history: History, random: Random) -> None:
@@ -174,7 +176,9 @@ def turn_a_reader_back(history: History, random: Random) -> None:
 
 
 def forget_a_commit(history: History, random: Random) -> None:
-    done = {commit.partition for commit in history.commits if commit.outcome is Outcome.DONE and commit.group == GROUP}
+    done = {
+        commit.partition for commit in history.commits if commit.outcome is KnownOutcome.DONE and commit.group == GROUP
+    }
     partition = pick(random, sorted(done))
     lookup = [lookup for lookup in history.lookups if lookup.partition == partition][-1]
     lookup.offset = NO_OFFSET
@@ -189,7 +193,7 @@ def lose_a_committed_transaction(history: History, random: Random) -> None:
     lost = pick(random, sorted(done, key=lambda transaction: transaction.began))
     writes = [write for write in history.writes if write.transaction is lost]
     for write in writes:  # the commit alone is a promise
-        write.outcome, write.offset, write.done = Outcome.UNKNOWN, NO_OFFSET, None
+        write.outcome, write.offset, write.done = KnownOutcome.UNKNOWN, NO_OFFSET, None
     forget(history.readings, *(write.value for write in writes))
 
 
@@ -215,7 +219,7 @@ def tell_an_offset_from_before_a_committed_transaction(history: History, random:
 
 
 def tell_an_older_commit(history: History, random: Random) -> None:
-    done = [commit for commit in history.commits if commit.outcome is Outcome.DONE and commit.group == GROUP]
+    done = [commit for commit in history.commits if commit.outcome is KnownOutcome.DONE and commit.group == GROUP]
     replaced = [
         older
         for older in done
@@ -243,7 +247,9 @@ def cut_the_tail(history: History, random: Random) -> None:
 
 def show_an_aborted_record(history: History, random: Random) -> None:
     write = pick_write(
-        history, random, lambda write: write.transaction is not None and write.transaction.outcome is Outcome.REFUSED
+        history,
+        random,
+        lambda write: write.transaction is not None and write.transaction.outcome is KnownOutcome.REFUSED,
     )
     reading = next(
         reading
@@ -254,7 +260,7 @@ def show_an_aborted_record(history: History, random: Random) -> None:
 
 
 def show_a_refused_record(history: History, random: Random) -> None:
-    write = pick_write(history, random, lambda write: write.outcome is Outcome.REFUSED)
+    write = pick_write(history, random, lambda write: write.outcome is KnownOutcome.REFUSED)
     reading = random.choice(readings_of(history, write.partition))
     history.saw(reading, [(reading.position, write.value)])
 

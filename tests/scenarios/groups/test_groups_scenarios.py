@@ -18,7 +18,6 @@ from riverlog.groups.commands import (
     DeleteOffsets,
     DescribedGroup,
     DescribeGroups,
-    EndTransaction,
     FetchOffsets,
     FetchOffsetsReply,
     GroupsCommand,
@@ -35,6 +34,7 @@ from riverlog.groups.commands import (
     Sync,
     SyncReply,
     TopicsDeleted,
+    TransactionEnded,
     Woken,
 )
 from riverlog.groups.records import GroupFact, GroupMetadataValue, GroupRecord, MemberMetadata, TransactionMarker
@@ -163,7 +163,7 @@ class Stage:
         )
 
     def _end(self, plain: list[str], named: Named) -> tuple[str, GroupsCommand]:
-        return "coordinator", EndTransaction(_producer(named["producer"]), committed=plain[0] == "commit")
+        return "coordinator", TransactionEnded(_producer(named["producer"]), committed=plain[0] == "commit")
 
     def _offsets(self, plain: list[str], named: Named) -> tuple[str, GroupsCommand]:
         return plain[0], FetchOffsets(plain[0], None, require_stable="stable" in plain)

@@ -6,7 +6,7 @@ import pytest
 
 from riverlog.cli import profiles
 from riverlog.cli.command_table import COMMANDS
-from riverlog.cli.completion import FILES, Candidate, complete
+from riverlog.cli.completion import FILES, CompletionWord, complete
 
 
 def words(line: str) -> list[str]:
@@ -45,7 +45,7 @@ def test_what_follows(line: str, followed: list[str]) -> None:
 def test_everything_is_explained_where_nothing_is_typed() -> None:
     assert {each.word for each in complete([""])} == {command.words.split()[0] for command in COMMANDS}
     assert all(each.meaning for each in complete([]))
-    assert Candidate("create", "Create topics") in complete(["topics", ""])
+    assert CompletionWord("create", "Create topics") in complete(["topics", ""])
 
 
 def test_profiles_are_known_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,14 @@
 """What is noted, and when."""
 
 from riverlog.model.ids import Offset
-from riverlog.verify.history import History, Isolation, Outcome
+from riverlog.verify.history import History, Isolation, KnownOutcome
 from tests.unit.verify.histories import ORDERS
 
 
 def test_moments_follow_one_another() -> None:
     history = History()
     sent = history.write("p", ORDERS, "a")
-    assert (sent.outcome, sent.done) == (Outcome.UNKNOWN, None)
+    assert (sent.outcome, sent.done) == (KnownOutcome.UNKNOWN, None)
     reading = history.read_from("r", ORDERS, Offset(0))
     history.acknowledged(sent, Offset(0))
     history.saw(reading, [(Offset(0), "a")])

@@ -16,7 +16,7 @@ from riverlog.model.ids import NO_NODE, Address
 
 if TYPE_CHECKING:
     from riverlog import Admin
-    from riverlog.client.admin.admin import ClusterDescription, LogDirectory
+    from riverlog.client.admin.admin import ClusterDescription, LogDirectoryDescription
     from riverlog.client.admin.quorum import QuorumDescription
     from riverlog.client.network.cluster import Topic
 
@@ -31,7 +31,7 @@ class ClusterFacts(NamedTuple):
     quorum: "QuorumDescription | None"
     """None where the cluster keeps its metadata otherwise, or does not tell."""
     topics: "list[Topic]"
-    directories: "list[LogDirectory]"
+    directories: "list[LogDirectoryDescription]"
 
 
 @click.command
@@ -203,7 +203,7 @@ def _none_is_well(count: object, what: str) -> str:
     return wrong(f"{count} {what}") if count else f"{count} {what}"
 
 
-def _free(directory: "LogDirectory") -> str:
+def _free(directory: "LogDirectoryDescription") -> str:
     if directory.error:
         return Wrong(reason(directory.error))
     if directory.is_full:

@@ -135,7 +135,7 @@ class ClusterDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class LogDirectory:
+class LogDirectoryDescription:
     """One log directory of one node, with the bytes that each partition takes there; sizes are -1 where unknown."""
 
     node_id: NodeId
@@ -352,12 +352,12 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
         """Return who leads and who votes on the metadata, and how far each has come."""
         return await self._until_done(lambda: describe_quorum(self._cluster))
 
-    async def describe_log_dirs(self, broker: int | None = None) -> list[LogDirectory]:
+    async def describe_log_dirs(self, broker: int | None = None) -> list[LogDirectoryDescription]:
         """Return the log directories of one broker, or of all, with the size of each partition in them."""
         if broker is not None:
             checked_int32("broker", broker)
 
-        async def attempt() -> list[LogDirectory]:
+        async def attempt() -> list[LogDirectoryDescription]:
             await self._cluster.refresh()
             nodes = list(self._cluster.brokers) if broker is None else [NodeId(broker)]
             return [directory for node in nodes for directory in await self._log_dirs_of(node)]
@@ -448,11 +448,11 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
             return await self._cluster.ask_any(request)
         return await self._cluster.ask(NodeId(broker), request)
 
-    async def _log_dirs_of(self, node: NodeId) -> list[LogDirectory]:
+    async def _log_dirs_of(self, node: NodeId) -> list[LogDirectoryDescription]:
         response: DescribeLogDirsResponse = await self._cluster.ask(node, DescribeLogDirsRequest(topics=None))
         check(response.error_code, f"log directories of node {node}")
         return [
-            LogDirectory(
+            LogDirectoryDescription(
                 node_id=node,
                 path=result.log_dir,
                 partitions={

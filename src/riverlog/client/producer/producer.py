@@ -22,7 +22,7 @@ from operator import index
 from types import TracebackType
 from typing import Final, Literal, Protocol, Self, TypeVar
 
-from riverlog.client.arguments import NewRecord, check_topic, checked_partition, new_record, too_large
+from riverlog.client.arguments import CheckedRecord, check_topic, checked_partition, new_record, too_large
 from riverlog.client.consumer.commits import CommittedOffset, GroupMetadata, checked_commit
 from riverlog.client.errors import BufferFull, Closed, KafkaError, TimedOut
 from riverlog.client.lifetime import Startable
@@ -343,12 +343,12 @@ class Producer(Startable):
         headers: HeadersLike,
         partition: int | None,
         timestamp_ms: int | None,
-    ) -> NewRecord:
+    ) -> CheckedRecord:
         if topic not in self._cluster.topics:
             check_topic(topic)
         return new_record(key, value, headers, partition, timestamp_ms, request_bytes_max=self._rules.request_bytes_max)
 
-    def _accept(self, topic: str, record: NewRecord) -> Delivery:
+    def _accept(self, topic: str, record: CheckedRecord) -> Delivery:
         """Put a record that was checked on its way, if there is room."""
         self._check_accepts()
         if self._buffered + record.size > self._buffer_bytes_max and self._buffered:
@@ -443,7 +443,7 @@ class Producer(Startable):
                 f"the buffer of {self._buffer_bytes_max} bytes stayed full for {self._block_seconds:g} s"
             ) from None
 
-    def _place(self, topic: Topic, delivery: Delivery, record: NewRecord) -> None:
+    def _place(self, topic: Topic, delivery: Delivery, record: CheckedRecord) -> None:
         """Put a record into the open batch of its partition."""
         key, value, headers, partition, _timestamp_ms, size = record
         sender, loop = self._sender, self._loop
@@ -565,7 +565,7 @@ class Producer(Startable):
         await self._cluster.close()
 
 
-_Unplaced = tuple[Delivery, NewRecord]
+_Unplaced = tuple[Delivery, CheckedRecord]
 
 
 class _Placing:

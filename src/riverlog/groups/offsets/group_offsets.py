@@ -13,12 +13,12 @@ from riverlog.groups.commands import (
     CommitOffsets,
     CommittedOffset,
     DeleteOffsets,
-    EndTransaction,
     FetchOffsets,
     FetchOffsetsReply,
     OffsetsOfTopic,
     OffsetToCommit,
     TopicsDeleted,
+    TransactionEnded,
 )
 from riverlog.groups.effects import GoneForgotten, GroupEffects
 from riverlog.groups.limits import (
@@ -90,7 +90,7 @@ class GroupOffsets:
             effects.facts.append(GroupRecord(key, value, command.producer.id, command.producer.epoch))
         return ErrorCode.NONE
 
-    def end_transaction(self, command: EndTransaction, ticket: Ticket, effects: GroupEffects) -> None:
+    def end_transaction(self, command: TransactionEnded, ticket: Ticket, effects: GroupEffects) -> None:
         """Commit what a transaction has pending, or forget it."""
         producer = command.producer
         effects.facts.append(

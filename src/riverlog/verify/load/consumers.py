@@ -20,7 +20,7 @@ _COMMIT_SECONDS: Final = 0.3
 _LIFE_SECONDS: Final = (2.0, 6.0)
 
 
-class Member:
+class GroupReader:
     """One place in the group, taken by one consumer after another."""
 
     def __init__(self, scene: Scene, number: int, *, protocol: Protocol, random: Random) -> None:

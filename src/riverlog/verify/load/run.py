@@ -23,7 +23,7 @@ from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
 from riverlog.verify.checker import Verdict, judge
 from riverlog.verify.history import History, Isolation
 from riverlog.verify.limits import VERIFIED_RECORDS_MAX
-from riverlog.verify.load.consumers import Member, end_offsets, read_everything
+from riverlog.verify.load.consumers import GroupReader, end_offsets, read_everything
 from riverlog.verify.load.scene import PAUSE_SECONDS, Protocol, Scene
 from riverlog.verify.load.transactional_writer import TransactionalWriter
 from riverlog.verify.load.writer import Writer
@@ -122,7 +122,7 @@ async def _work(
     loop = asyncio.get_running_loop()
     chance = Random(load.seed)
     members = [
-        Member(scene, number, protocol=load.protocol, random=Random(chance.random()))
+        GroupReader(scene, number, protocol=load.protocol, random=Random(chance.random()))
         for number in range(load.consumers)
     ]
     async with asyncio.TaskGroup() as tasks:
@@ -160,7 +160,7 @@ async def _work(
 
 
 async def _drain(
-    scene: Scene, admin: Admin, members: Sequence[Member], say: Callable[[str, History], None]
+    scene: Scene, admin: Admin, members: Sequence[GroupReader], say: Callable[[str, History], None]
 ) -> list[TopicPartition]:
     """Wait until the group has committed the ends of all partitions; give those where it does not come so far."""
     if not members:

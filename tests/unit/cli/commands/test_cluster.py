@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from riverlog.cli.commands.cluster import ClusterFacts, _show_quorum, lacking, summary
-from riverlog.client.admin.admin import ClusterDescription, LogDirectory
+from riverlog.client.admin.admin import ClusterDescription, LogDirectoryDescription
 from riverlog.client.admin.quorum import QuorumDescription, QuorumReplica
 from riverlog.client.network.cluster import Broker, Partition, Topic
 from riverlog.model.errors import ErrorCode
@@ -44,8 +44,8 @@ def test_partitions_that_lack_replicas_or_a_leader_are_listed() -> None:
 
 def test_partitions_and_directories_are_counted() -> None:
     directories = [
-        LogDirectory(ONE, "/data", {TopicPartition("t", 0): 100, TopicPartition("t", 1): 23}, 1_000, 400),
-        LogDirectory(TWO, "/bad", {}, error=ErrorCode.KAFKA_STORAGE_ERROR),
+        LogDirectoryDescription(ONE, "/data", {TopicPartition("t", 0): 100, TopicPartition("t", 1): 23}, 1_000, 400),
+        LogDirectoryDescription(TWO, "/bad", {}, error=ErrorCode.KAFKA_STORAGE_ERROR),
     ]
     brokers = (Broker(ONE, "a", 9092, "rack-1"), Broker(TWO, "::1", 9093))
     row = summary(ClusterFacts(ClusterDescription("id", ONE, brokers), QUORUM, [TOPIC], directories))

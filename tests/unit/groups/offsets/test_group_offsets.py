@@ -11,7 +11,6 @@ from riverlog.groups.commands import (
     CommitOffsets,
     CommittedOffset,
     DeleteOffsets,
-    EndTransaction,
     FetchOffsets,
     Leave,
     Leaver,
@@ -20,6 +19,7 @@ from riverlog.groups.commands import (
     ProducerIdentity,
     Protocol,
     TopicsDeleted,
+    TransactionEnded,
 )
 from riverlog.groups.offsets import group_offsets
 from riverlog.model.errors import ErrorCode
@@ -164,7 +164,7 @@ def test_offsets_of_a_transaction_are_unstable_until_it_ends() -> None:
     everything = coordinator.ask(FetchOffsets("g", None, require_stable=True)).offsets
     assert [each.code for each in everything] == [ErrorCode.UNSTABLE_OFFSET_COMMIT]
     coordinator.fail_over()
-    assert coordinator.ask(EndTransaction(PRODUCER, committed=True)) is None
+    assert coordinator.ask(TransactionEnded(PRODUCER, committed=True)) is None
     assert fetch(coordinator, require_stable=True).offset == 5
 
 
@@ -172,7 +172,7 @@ def test_an_aborted_transaction_changes_no_offset() -> None:
     coordinator = Coordinator()
     commit(coordinator, at(1))
     commit(coordinator, at(5), producer=PRODUCER)
-    coordinator.ask(EndTransaction(PRODUCER, committed=False))
+    coordinator.ask(TransactionEnded(PRODUCER, committed=False))
     assert fetch(coordinator, require_stable=True).offset == 1
 
 
@@ -224,7 +224,7 @@ def test_a_deleted_topic_takes_its_offsets_along() -> None:
     commit(coordinator, at(9, "t", 1), producer=PRODUCER)
     assert coordinator.ask(TopicsDeleted(frozenset({"t", "v"}))) is None
     assert [each.topic for each in coordinator.ask(FetchOffsets("g", None)).offsets] == ["u"]
-    coordinator.ask(EndTransaction(PRODUCER, committed=True))
+    coordinator.ask(TransactionEnded(PRODUCER, committed=True))
     assert fetch(coordinator, "t", 1).offset == NO_OFFSET
 
 

@@ -9,9 +9,9 @@ import pytest
 from riverlog.client.admin.admin import Admin
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.verify.checker import judge
-from riverlog.verify.history import Isolation, Outcome
+from riverlog.verify.history import Isolation, KnownOutcome
 from riverlog.verify.labels import value_of
-from riverlog.verify.load.consumers import Member, read_everything
+from riverlog.verify.load.consumers import GroupReader, read_everything
 from riverlog.verify.load.scene import Protocol, Scene
 from tests.support.virtual_time import run
 from tests.support.world import Universe
@@ -68,7 +68,7 @@ def test_what_cannot_be_read_in_time_is_named() -> None:
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_members_hand_on_what_they_read_and_commit(protocol: Protocol) -> None:
     async def work(scene: Scene, admin: Admin) -> None:
-        members = [Member(scene, number, protocol=protocol, random=Random(number)) for number in range(2)]
+        members = [GroupReader(scene, number, protocol=protocol, random=Random(number)) for number in range(2)]
         async with asyncio.TaskGroup() as tasks:
             for member in members:
                 tasks.create_task(member.run())
@@ -85,7 +85,7 @@ def test_members_hand_on_what_they_read_and_commit(protocol: Protocol) -> None:
             assert max(member.reached.get(partition, 0) for member in members) == 16
         assert (await admin.group_offsets("g"))[PARTITIONS[0]].offset == Offset(16)
         assert any(lookup.offset > 0 for lookup in history.lookups)
-        assert all(commit.outcome is Outcome.DONE for commit in history.commits)
+        assert all(commit.outcome is KnownOutcome.DONE for commit in history.commits)
         await read_everything(scene, admin, Isolation.READ_UNCOMMITTED, seconds=10)
         assert [anomaly.sentence for anomaly in judge(history).anomalies] == []
 

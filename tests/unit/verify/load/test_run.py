@@ -8,7 +8,7 @@ import pytest
 from riverlog.client.admin.admin import Admin
 from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.model.errors import ErrorCode
-from riverlog.verify.history import History, Outcome
+from riverlog.verify.history import History, KnownOutcome
 from riverlog.verify.load.run import Load, Report, verify
 from riverlog.verify.load.scene import Protocol
 from tests.support.virtual_time import run
@@ -70,7 +70,7 @@ def test_transactions_commit_and_abort_and_take_offsets_along() -> None:
     assert report.clean
     assert report.verdict.aborted > 0
     outcomes = {transaction.outcome for transaction in histories[0].transactions}
-    assert outcomes == {Outcome.DONE, Outcome.REFUSED}
+    assert outcomes == {KnownOutcome.DONE, KnownOutcome.REFUSED}
     offsets = [commit for commit in histories[0].commits if commit.transaction is not None]
     assert {commit.group for commit in offsets} == {lookup.group for lookup in histories[0].lookups[-2:]}
     assert all(lookup.offset > 0 for lookup in histories[0].lookups[-2:])

@@ -10,7 +10,7 @@ from riverlog.client.producer.transactions import FENCED
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.verify.checker import judge
-from riverlog.verify.history import Isolation, Outcome
+from riverlog.verify.history import Isolation, KnownOutcome
 from riverlog.verify.load.consumers import read_everything
 from riverlog.verify.load.scene import Scene
 from riverlog.verify.load.transactional_writer import TransactionalWriter
@@ -53,7 +53,7 @@ def written(*, thefts: int = 0, mishaps: Mishaps | None = None, lost: type[objec
 def test_what_it_commits_is_there_and_what_it_aborts_is_not() -> None:
     scene = written()
     assert judge(scene.history).anomalies == ()
-    assert {each.outcome for each in scene.history.transactions} == {Outcome.DONE, Outcome.REFUSED}
+    assert {each.outcome for each in scene.history.transactions} == {KnownOutcome.DONE, KnownOutcome.REFUSED}
     assert any(commit.transaction is not None for commit in scene.history.commits)
     assert scene.history.lookups[-1].offset > 0
 
@@ -62,7 +62,7 @@ def test_what_it_commits_is_there_and_what_it_aborts_is_not() -> None:
 def test_answers_that_are_lost_accuse_nobody(monkeypatch: pytest.MonkeyPatch, lost: type[object]) -> None:
     scene = written(mishaps=Mishaps(monkeypatch), lost=lost)
     assert judge(scene.history).anomalies == ()
-    assert scene.history.transactions[-1].outcome is not Outcome.UNKNOWN
+    assert scene.history.transactions[-1].outcome is not KnownOutcome.UNKNOWN
 
 
 def test_one_that_is_fenced_accuses_nobody_and_another_goes_on() -> None:

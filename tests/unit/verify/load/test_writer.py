@@ -7,7 +7,7 @@ import pytest
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
-from riverlog.verify.history import Outcome, Write
+from riverlog.verify.history import KnownOutcome, Write
 from riverlog.verify.labels import name_of
 from riverlog.verify.load.scene import Scene
 from riverlog.verify.load.writer import Writer
@@ -42,7 +42,7 @@ def written(*mishaps: Mishap | None, rate: float = 50) -> tuple[Scene, FakeClust
     return run(scenario())
 
 
-def with_outcome(scene: Scene, outcome: Outcome) -> list[Write]:
+def with_outcome(scene: Scene, outcome: KnownOutcome) -> list[Write]:
     return [write for write in scene.history.writes if write.outcome is outcome]
 
 
@@ -59,20 +59,20 @@ def test_every_record_is_noted_with_its_place() -> None:
 
 def test_a_refusal_of_the_content_is_certain() -> None:
     scene, _ = written(None, ErrorCode.MESSAGE_TOO_LARGE)
-    assert with_outcome(scene, Outcome.REFUSED)
-    assert not with_outcome(scene, Outcome.UNKNOWN)
+    assert with_outcome(scene, KnownOutcome.REFUSED)
+    assert not with_outcome(scene, KnownOutcome.UNKNOWN)
     assert scene.troubles["MESSAGE_TOO_LARGE"]
 
 
 def test_any_other_failure_leaves_it_open() -> None:
     scene, _ = written(None, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    assert with_outcome(scene, Outcome.UNKNOWN)
-    assert not with_outcome(scene, Outcome.REFUSED)
+    assert with_outcome(scene, KnownOutcome.UNKNOWN)
+    assert not with_outcome(scene, KnownOutcome.REFUSED)
 
 
 def test_a_lost_answer_is_made_good_by_the_producer() -> None:
     scene, _ = written(None, "lose", "drop", ErrorCode.NOT_ENOUGH_REPLICAS)
-    assert len(with_outcome(scene, Outcome.DONE)) == len(scene.history.writes)
+    assert len(with_outcome(scene, KnownOutcome.DONE)) == len(scene.history.writes)
 
 
 def test_a_cluster_that_does_not_answer_is_not_written_to_without_bound() -> None:
