@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from riverlog.observe.metrics import Metric
+from riverlog.wire.apis import APIS, NEVER_FLEXIBLE, Api
 from tests.support import chart
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
@@ -21,6 +22,27 @@ def metrics_table() -> str:
         for metric in Metric
     ]
     return "\n".join(["| Metric | Kind | Labels | Meaning |", "|---|---|---|---|", *rows])
+
+
+def api_table() -> str:
+    """Return what clients may ask as a table, for `docs/protocol.md`."""
+    lines = ["| Key | API | Versions | Flexible from |", "|---:|---|---|---:|"]
+    lines += [
+        f"| {api.key} | {api.name} | {_versions_cell(api)} | {_flexible_cell(api)} |"
+        for api in APIS
+        if not api.controllers_only
+    ]
+    return "\n".join(lines)
+
+
+def _versions_cell(api: Api) -> str:
+    if api.advertised == api.versions:
+        return str(api.versions)
+    return f"{api.versions} (advertised {api.advertised})"
+
+
+def _flexible_cell(api: Api) -> str:
+    return "–" if api.flexible_since == NEVER_FLEXIBLE else str(api.flexible_since)
 
 
 def renewed(text: str, part: str) -> str:

@@ -232,11 +232,6 @@ VALUES: Final = {
 """Values that belong to another option here, by command and option."""
 
 
-def of_command(words: str) -> str | None:
-    """Return the command that does what others call by these words."""
-    return COMMANDS.get(words)
-
-
 def of_option(command: str, option: str) -> str | None:
     """Return how the same is written here; None where nobody is known to have the habit."""
     group, _, verb = command.rpartition(" ")

@@ -133,7 +133,7 @@ def _option_first(arguments: list[str]) -> str:
     from riverlog.cli import habits
 
     for word in arguments:
-        meant = habits.FIRST_OPTIONS.get(word) or (habits.of_command(word[2:]) if word.startswith("--") else None)
+        meant = habits.FIRST_OPTIONS.get(word) or (habits.COMMANDS.get(word[2:]) if word.startswith("--") else None)
         if meant is not None:
             return f"write a command first; did you mean `{program_name()} {meant}`?"
     return f"write the command first and its options after it, as in `{program_name()} topics list -b HOST:PORT`"
@@ -147,7 +147,7 @@ def _command_meant(group: str, word: str, rest: list[str]) -> str:
     below = f"{group} " if group else ""
     names = [each for each in (*GROUPS, *COMMAND_BY_WORDS) if each.startswith(below)]
     plain = f"{below}{word.lstrip('-')}".removeprefix("kafka-").removesuffix(".sh")
-    meant = habits.of_command(plain) or (plain if plain in names else None)
+    meant = habits.COMMANDS.get(plain) or (plain if plain in names else None)
     if meant is None:
         near = nearest(word.lstrip("-"), [each.removeprefix(below) for each in names])
         if near is None:

@@ -260,24 +260,3 @@ APIS: Final = (
 )
 
 API_BY_KEY: Final[dict[int, Api]] = {api.key: api for api in APIS}
-
-
-def api_table() -> str:
-    """Render as Markdown what clients may ask, for `docs/protocol.md`."""
-    lines = ["| Key | API | Versions | Flexible from |", "|---:|---|---|---:|"]
-    lines += [
-        f"| {api.key} | {api.name} | {_versions_cell(api)} | {_flexible_cell(api)} |"
-        for api in APIS
-        if not api.controllers_only
-    ]
-    return "\n".join(lines)
-
-
-def _versions_cell(api: Api) -> str:
-    if api.advertised == api.versions:
-        return str(api.versions)
-    return f"{api.versions} (advertised {api.advertised})"
-
-
-def _flexible_cell(api: Api) -> str:
-    return "–" if api.flexible_since == NEVER_FLEXIBLE else str(api.flexible_since)

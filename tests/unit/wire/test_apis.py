@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from riverlog.wire.apis import API_BY_KEY, APIS, Api, ApiKey, Versions, api_table
+from riverlog.wire.apis import API_BY_KEY, APIS, Api, ApiKey, Versions
 from riverlog.wire.types import key_of
+from tests.support.documents import api_table
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "protocol.md"
 

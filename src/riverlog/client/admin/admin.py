@@ -120,10 +120,6 @@ class ConfigEntry:
     sensitive: bool = False
     documentation: str | None = field(default=None, repr=False)
 
-    @property
-    def is_default(self) -> bool:
-        return self.source in (ConfigSource.DEFAULT, ConfigSource.BROKER_STATIC)
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
@@ -226,7 +222,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
 
     async def delete_topics(self, names: str | Iterable[str]) -> None:
         """Delete topics with all their records."""
-        wanted = _names(names)
+        wanted = checked_texts("a topic's name", names)
         request = DeleteTopicsRequest(
             topics=[DeleteTopicState(name=name) for name in wanted], topic_names=wanted, timeout_ms=self._timeout_ms
         )
@@ -247,7 +243,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
 
     async def describe_topics(self, names: str | Iterable[str]) -> list[Topic]:
         """Return these topics, in this order."""
-        wanted = _names(names)
+        wanted = checked_texts("a topic's name", names)
         topics = {topic.name: topic for topic in await self._until_done(lambda: self._describe(wanted))}
         return [topics[name] for name in wanted]
 
@@ -526,10 +522,6 @@ def _named(kind: int, resource: str) -> str:
     if kind == _TOPIC_RESOURCE:
         return f"topic {resource!r}"
     return f"broker {resource}" if resource else "all brokers"
-
-
-def _names(names: str | Iterable[str]) -> list[str]:
-    return checked_texts("a topic's name", names)
 
 
 def _raise_failures(outcomes: Mapping[str, tuple[int, str | None]], subject: str) -> None:

@@ -102,7 +102,7 @@ class GroupAdmin:
 
     async def describe_group(self, name: str) -> GroupDescription:
         """Return a group with its members; raise KafkaError (GROUP_ID_NOT_FOUND) where there is none."""
-        _check_name(name)
+        checked_text("a group's name", name)
 
         async def attempt() -> GroupDescription:
             coordinator = GroupCoordinator(self._cluster, name)
@@ -113,18 +113,18 @@ class GroupAdmin:
 
     async def group_offsets(self, name: str) -> dict[TopicPartition, CommittedOffset]:
         """Return all that a group has committed."""
-        _check_name(name)
+        checked_text("a group's name", name)
         return await all_committed_offsets(self._cluster, GroupCoordinator(self._cluster, name))
 
     async def alter_group_offsets(self, name: str, offsets: Mapping[TopicPartition, int | CommittedOffset]) -> None:
         """Move the offsets of a group that has no members; CommitFailed where it has."""
-        _check_name(name)
+        checked_text("a group's name", name)
         moved = {checked_partition(partition): checked_commit(at) for partition, at in offsets.items()}
         await commit_offsets(self._cluster, GroupCoordinator(self._cluster, name), OUTSIDE, moved)
 
     async def delete_group_offsets(self, name: str, partitions: Iterable[TopicPartition]) -> None:
         """Forget how far a group has come in partitions that no member subscribes to."""
-        _check_name(name)
+        checked_text("a group's name", name)
         wanted = sorted(checked_partition(partition) for partition in partitions)
         request = OffsetDeleteRequest(
             group_id=name,
@@ -239,10 +239,6 @@ def _assigned(group: DescribedGroup, assignment: bytes) -> tuple[TopicPartition,
         return tuple(from_shares(decode_told(Assignment, assignment).assigned_partitions))
     except MalformedMessage:
         return ()
-
-
-def _check_name(name: str) -> None:
-    checked_text("a group's name", name)
 
 
 def _check(number: int, name: str, message: str | None = None) -> None:

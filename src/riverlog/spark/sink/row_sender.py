@@ -90,7 +90,7 @@ def send(
                 connection.rows = encoder.row_count
                 return background.run(sender.end(encoder.finish(), finish))
             except BaseException as error:
-                background.run(sender.fail(error))
+                background.run(sender.close(error))
                 raise
     except ProducerFenced:
         raise
@@ -125,19 +125,16 @@ class LazySender(Generic[Outgoing]):
         """Accept the last batches, wait for all of them, and close the sender."""
         await self.send(batches)
         finished = await finish(self._sender)
-        await self._close(None)
+        await self.close(None)
         return finished
-
-    async def fail(self, error: BaseException) -> None:
-        """Close the sender, unless that was done, or it was never started."""
-        await self._close(error)
 
     async def _start(self) -> None:
         if not self._is_started:
             await start_with_patience(self._sender.start, seconds_max=self._seconds_max)
             self._is_started = True
 
-    async def _close(self, error: BaseException | None) -> None:
+    async def close(self, error: BaseException | None) -> None:
+        """Close the sender, unless that was done, or it was never started."""
         if self._is_started:
             self._is_started = False
             await self._sender.__aexit__(type(error) if error else None, error, error.__traceback__ if error else None)
