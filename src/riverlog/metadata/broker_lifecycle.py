@@ -151,11 +151,8 @@ class BrokerLifecycle:
         self.live.excuse(command.seconds)
 
     def woken(self, command: Woken, now: Instant) -> list[MetadataRecord]:
-        """Go on with what is under way; then fence the first broker whose session has ended, and look for leaders."""
-        while not self.sweeps:
-            node_id = self.live.pop_ended(now)
-            if node_id is None:
-                break
+        """Fence the brokers whose sessions have ended, go on with what is under way, and look for leaders."""
+        while (node_id := self.live.pop_ended(now)) is not None:
             broker = self._image().brokers.get(node_id)
             if broker is not None and not broker.fenced:
                 self._fence(broker)
@@ -166,8 +163,8 @@ class BrokerLifecycle:
         return self._step(command.partitions_max)
 
     def seek_leaders(self) -> None:
-        """Let partitions that nobody leads look for a leader."""
-        if self._index().leaderless:
+        """Let partitions that nobody leads look for a leader, where this controller is active."""
+        if self.is_active and self._index().leaderless:
             self.sweeps.add(Sweep(all_of(self._index().leaderless)))
 
     def forget(self, node_id: NodeId) -> None:

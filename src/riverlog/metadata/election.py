@@ -86,7 +86,11 @@ def partition_change(
         if done is not None:
             isr, replicas, adding, removing = *done, (), ()
     eligible = _eligible(partition, isr, replicas, rules, forgetful)
-    leader, is_unclean = _leader(partition, replicas, isr, eligible, rules, candidates, election or rules.election)
+    directories = _directories(partition, replicas, target.directories, directory_of)
+    located = partition
+    if directories is not partition.directories or replicas is not partition.replicas:
+        located = partition._replace(directories=directories, replicas=replicas)
+    leader, is_unclean = _leader(located, isr, eligible, rules, candidates, election or rules.election)
     recovery = rare.leader_recovery_state if target.recovery is None else target.recovery
     if is_unclean:
         isr, eligible, recovery = (leader,), (), LeaderRecoveryState.RECOVERING
@@ -105,7 +109,7 @@ def partition_change(
         adding=adding,
         removing=removing,
         recovery=recovery,
-        directories=_directories(partition, replicas, target.directories, directory_of),
+        directories=directories,
         eligible=eligible,
         last_known=_last_known(partition, leader, isr, rules),
     )
@@ -114,10 +118,15 @@ def partition_change(
 def _reassigned(
     isr: ReplicaIds, replicas: ReplicaIds, adding: ReplicaIds, removing: ReplicaIds
 ) -> tuple[ReplicaIds, ReplicaIds] | None:
-    """Return the in-sync replicas and the replicas behind a reassignment; None while it is under way."""
+    """Return the in-sync replicas and the replicas behind a reassignment; None while it is under way.
+
+    All that come must be in sync, and all that stay where there are to be fewer.
+    """
     isr_after = tuple(each for each in isr if each not in removing)
     replicas_after = tuple(each for each in replicas if each not in removing)
-    is_done = bool(isr_after) and bool(replicas_after) and set(replicas_after) <= set(isr_after)
+    shrinks = len(replicas_after) < len(replicas) - len(adding)
+    needed = replicas_after if shrinks else adding
+    is_done = bool(isr_after) and bool(replicas_after) and set(needed) <= set(isr_after)
     return (isr_after, replicas_after) if is_done else None
 
 
@@ -133,7 +142,6 @@ def _eligible(
 
 def _leader(
     partition: PartitionImage,
-    replicas: ReplicaIds,
     isr: ReplicaIds,
     eligible: ReplicaIds,
     rules: LeaderRules,
@@ -141,8 +149,7 @@ def _leader(
     election: Election,
 ) -> tuple[NodeId, bool]:
     """Return who is to lead, or nobody, and whether records may be lost with that."""
-    complete = isr or eligible
-    present = partition.leader
+    complete, replicas, present = isr or eligible, partition.replicas, partition.leader
     if election is Election.PREFERRED and replicas[0] in complete and candidates.can_lead(replicas[0], partition):
         return replicas[0], False
     if present in complete and candidates.can_lead(present, partition):

@@ -28,6 +28,19 @@ SUPPORTED_FEATURES: Final[Mapping[str, Levels]] = MappingProxyType(
     }
 )
 
+NODE_FEATURES: Final[Mapping[str, Levels]] = MappingProxyType(
+    {
+        **SUPPORTED_FEATURES,
+        "group.version": Levels(0, 1),
+        ELIGIBLE_LEADERS: Levels(0, 1),
+        KRAFT_VERSION: Levels(0, 1),
+        "share.version": Levels(0, 0),
+        "streams.version": Levels(0, 0),
+    }
+)
+"""What a node of a cluster says of itself to the others: each feature that Apache Kafka 4.3 has, also those that are
+not built, at level 0."""
+
 FIRST_LEVELS: Final[Mapping[str, int]] = MappingProxyType(
     {METADATA_VERSION: 30, "group.version": 1, "transaction.version": 2, ELIGIBLE_LEADERS: 1}
 )

@@ -13,6 +13,10 @@ from riverlog.metadata.broker_lifecycle import BrokerLifecycle
 from riverlog.metadata.commands.brokers import RegisterBroker, UnregisterBroker
 from riverlog.metadata.commands.configs import AlterConfigs, alter_configs
 from riverlog.metadata.commands.controllers import RegisterController, register_controller
+from riverlog.metadata.commands.directories import AssignReplicas, assign_replicas
+from riverlog.metadata.commands.features import UpdateFeatures, update_features
+from riverlog.metadata.commands.in_sync import AlterPartitions, alter_partitions
+from riverlog.metadata.commands.leaders import ElectLeaders, elect_leaders
 from riverlog.metadata.commands.liveness import (
     BecomeActive,
     BrokerHeartbeat,
@@ -28,13 +32,19 @@ from riverlog.metadata.commands.only_broker import (
 )
 from riverlog.metadata.commands.partitions import CreatePartitions, create_partitions
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds, allocate_producer_ids
+from riverlog.metadata.commands.reassignments import AlterReassignments, alter_reassignments
 from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, TopicDefaults, create_topics, delete_topics
 from riverlog.metadata.draft import MetadataDraft
+from riverlog.metadata.eligible_leaders import forgotten_eligible
 from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.leader_rules import UNCLEAN_ELECTION, TopicRules, keeps_eligible
 from riverlog.metadata.placement import BrokerLoad
-from riverlog.metadata.records import MetadataRecord
+from riverlog.metadata.records import ConfigRecord, MetadataRecord
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
+
+PartitionCommand = AlterPartitions | ElectLeaders | AlterReassignments | AssignReplicas
+"""Commands about who has partitions and who leads them."""
 
 LivenessCommand = (
     RegisterBroker
@@ -55,7 +65,9 @@ MetadataCommand = (
     | AlterConfigs
     | ReportDirectories
     | AllocateProducerIds
+    | UpdateFeatures
     | RegisterController
+    | PartitionCommand
     | LivenessCommand
 )
 
@@ -120,15 +132,44 @@ class MetadataMachine:
             case CreatePartitions():
                 return create_partitions(self.image, command, self._load())
             case AlterConfigs():
-                return alter_configs(self.image, command, self._defaults.layers)
+                return self._alter_configs(command)
             case RegisterController():
                 return register_controller(self.image, command)
             case ReportDirectories():
                 return report_directories(self.image, command)
             case AllocateProducerIds():
                 return allocate_producer_ids(self.image, command)
+            case UpdateFeatures():
+                return update_features(self.image, command, self.index)
+            case AlterPartitions() | ElectLeaders() | AlterReassignments() | AssignReplicas():
+                return self._decide_partitions(command)
             case _:
                 return self._decide_liveness(command, now)
+
+    def _alter_configs(self, command: AlterConfigs) -> tuple[list[MetadataRecord], object]:
+        """Change settings, and what follows for leaders."""
+        records, response = alter_configs(self.image, command, self._defaults.layers)
+        if keeps_eligible(self.image):
+            records += forgotten_eligible(self.image, self.index, records)
+        if any(isinstance(each, ConfigRecord) and each.name == UNCLEAN_ELECTION for each in records):
+            self._lifecycle.seek_leaders()
+        return records, response
+
+    def _decide_partitions(self, command: PartitionCommand) -> tuple[list[MetadataRecord], object]:
+        image, sweeps = self.image, self._lifecycle.sweeps
+        rules, present = TopicRules(image, self._defaults.layers), sweeps.present(image)
+        match command:
+            case AlterPartitions():
+                return alter_partitions(image, command, rules, present)
+            case ElectLeaders():
+                return elect_leaders(image, command, self.index, rules, present)
+            case AlterReassignments():
+                return alter_reassignments(image, command, rules, present)
+            case AssignReplicas():
+                without = sweeps.present(image, gone=(command.broker_id,))
+                return assign_replicas(image, command, rules, present, without)
+            case _:
+                assert_never(command)
 
     def _decide_liveness(self, command: LivenessCommand, now: Instant) -> tuple[list[MetadataRecord], object]:
         match command:

@@ -1,6 +1,6 @@
-"""Transactions in a metadata log that Apache Kafka wrote: what was begun and not ended never happened (KIP-868)."""
+"""Transactions in a metadata log: what was begun and not ended never happened (KIP-868)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from riverlog.metadata.records import (
     AbortTransactionRecord,
@@ -26,3 +26,12 @@ def decided(records: Iterable[MetadataRecord | TransactionRecord]) -> Iterator[M
             held.append(record)
         else:
             yield record
+
+
+def batches(records: Sequence[MetadataRecord], records_max: int) -> list[Sequence[MetadataRecord | TransactionRecord]]:
+    """Divide records that take effect together into batches of a log; several of them are a transaction."""
+    if len(records) <= records_max:
+        return [records] if records else []
+    begin: list[MetadataRecord | TransactionRecord] = [BeginTransactionRecord()]
+    whole = [*begin, *records, EndTransactionRecord()]
+    return [whole[first : first + records_max] for first in range(0, len(whole), records_max)]

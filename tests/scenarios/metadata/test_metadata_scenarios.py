@@ -13,11 +13,22 @@ from riverlog.metadata.broker_index import BrokerIndex
 from riverlog.metadata.commands.brokers import RegisterBroker, UnregisterBroker
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.controllers import RegisterController
+from riverlog.metadata.commands.directories import AssignedReplica, AssignReplicas, ReplicasAssigned
+from riverlog.metadata.commands.features import FeatureUpdate, UpdateFeatures
+from riverlog.metadata.commands.in_sync import (
+    AlteredPartition,
+    AlterPartitions,
+    InSyncBroker,
+    InSyncChange,
+    PartitionsAltered,
+)
+from riverlog.metadata.commands.leaders import ElectLeaders, LeadersElected
 from riverlog.metadata.commands.liveness import BecomeActive, BrokerHeartbeat, BrokerUnreachable, ExcuseSilence, Woken
 from riverlog.metadata.commands.only_broker import RegisterOnlyBroker
 from riverlog.metadata.commands.outcome import Outcome
 from riverlog.metadata.commands.partitions import CreatePartitions, NewPartitions
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds
+from riverlog.metadata.commands.reassignments import AlterReassignments, Reassignment, reassignments
 from riverlog.metadata.commands.topics import (
     CreateTopics,
     DeleteTopics,
@@ -26,7 +37,7 @@ from riverlog.metadata.commands.topics import (
     TopicDefaults,
 )
 from riverlog.metadata.encoding import decode_record, encode_record
-from riverlog.metadata.features import ELIGIBLE_LEADERS, FIRST_LEVELS, SUPPORTED_FEATURES
+from riverlog.metadata.features import FIRST_LEVELS, NODE_FEATURES
 from riverlog.metadata.image import NOTHING_RARE, BrokerImage, PartitionImage, RegisteredEndpoint, TopicImage
 from riverlog.metadata.machine import MetadataCommand, MetadataMachine
 from riverlog.metadata.records import ConfigRecord, FeatureLevelRecord, MetadataRecord
@@ -58,6 +69,8 @@ class Stage:
             return [line for topic in self.machine.image.all_topics() for line in _described(topic)]
         if word == "brokers":
             return [_broker(each) for _id, each in sorted(self.machine.image.brokers.items())]
+        if word == "moves":
+            return self._moves()
         if word == "snapshot":
             return self._snapshot()
         if word == "wait":
@@ -113,13 +126,7 @@ class Stage:
 
     def _join(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
         number = int(plain[0])
-        features = {name: (levels.lowest, levels.highest) for name, levels in SUPPORTED_FEATURES.items()}
-        features[ELIGIBLE_LEADERS] = 0, 1
-        for each in filter(None, named.get("features", "").split(",")):
-            name, lowest, highest = each.split(":")
-            features[name] = int(lowest), int(highest)
-        for name in filter(None, named.get("without", "").split(",")):
-            del features[name]
+        features = _features(named)
         dirs = named.get("dirs", str(1000 + number))
         return RegisterBroker(
             node_id=NodeId(number),
@@ -163,7 +170,54 @@ class Stage:
 
     def _controller(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
         endpoint = RegisteredEndpoint("CONTROLLER", f"host-{plain[0]}", 9093)
-        return RegisterController(NodeId(int(plain[0])), UUID(int=7), (endpoint,), {"kraft.version": (0, 1)})
+        return RegisterController(NodeId(int(plain[0])), UUID(int=7), (endpoint,), _features(named))
+
+    def _isr(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        """isr TOPIC PARTITION REPLICAS, by its leader if nobody else is named; an epoch behind a replica."""
+        topic = self.machine.image.topic(plain[0])
+        index = int(plain[1])
+        known = topic.partition(index) if topic is not None and index < topic.partition_count else None
+        by = NodeId(int(named.get("by", -1 if known is None else known.leader)))
+        wanted = [each.partition(":") for each in plain[2].split(",")]
+        change = InSyncChange(
+            topic_id=UUID(int=999) if topic is None else topic.id,
+            partition=index,
+            leader_epoch=int(named.get("leader_epoch", 0 if known is None else known.leader_epoch)),
+            partition_epoch=int(named.get("partition_epoch", 0 if known is None else known.partition_epoch)),
+            isr=tuple(InSyncBroker(NodeId(int(id_)), int(epoch or -1)) for id_, _, epoch in wanted),
+            recovery=int("recovering" in plain),
+        )
+        times = 2 if "twice" in plain else 1
+        return AlterPartitions(by, int(named.get("epoch", self._epoch(str(by)))), (change,) * times)
+
+    def _elect(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        rest = [each for each in plain if each != "unclean"]
+        partitions = ((rest[0], int(rest[1])),) if rest else None
+        return ElectLeaders("unclean" in plain, partitions)
+
+    def _move(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        replicas = None if plain[2] == "back" else _ids(plain[2])
+        change = Reassignment(plain[0], int(plain[1]), replicas)
+        return AlterReassignments((change,), allow_replication_factor_change="same" not in plain)
+
+    def _moves(self) -> list[str]:
+        machine = self.machine
+        return [
+            f"{topic}-{each.index}: {list(each.replicas)}{_rare(each)}"
+            for topic, each in reassignments(machine.image, machine.index, None)
+        ]
+
+    def _lies(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        """lies BROKER TOPIC PARTITION DIRECTORY."""
+        topic = self.machine.image.topic(plain[1])
+        replica = AssignedReplica(UUID(int=int(plain[3])), UUID(int=999) if topic is None else topic.id, int(plain[2]))
+        return AssignReplicas(NodeId(int(plain[0])), int(named.get("epoch", self._epoch(plain[0]))), (replica,))
+
+    def _upgrade(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
+        type_ = 2 if "downgrade" in plain else int(named.get("type", 1))
+        controllers = tuple(NodeId(int(each)) for each in named.get("controllers", "").split(",") if each)
+        update = FeatureUpdate(plain[0], int(plain[1]), type_)
+        return UpdateFeatures((update,), controllers, validate_only="--validate" in plain)
 
     def _create(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
         partitions = int(named.pop("partitions", -1))
@@ -197,6 +251,17 @@ class Stage:
         return AllocateProducerIds(NodeId(int(plain[0])), int(plain[1]))
 
 
+def _features(named: dict[str, str]) -> dict[str, tuple[int, int]]:
+    """Return what a node of this version says of itself, but for what is named."""
+    features = {name: (levels.lowest, levels.highest) for name, levels in NODE_FEATURES.items()}
+    for each in filter(None, named.get("features", "").split(",")):
+        name, lowest, highest = each.split(":")
+        features[name] = int(lowest), int(highest)
+    for name in filter(None, named.get("without", "").split(",")):
+        del features[name]
+    return features
+
+
 def _ids(text: str) -> tuple[NodeId, ...]:
     return tuple(NodeId(int(each)) for each in text.split(","))
 
@@ -206,12 +271,29 @@ def _said(response: Any) -> list[str]:
         return []
     if isinstance(response, TopicCreationReplies):
         return [f"{each.name}: {_outcome(each.outcome)}" for each in response.topics]
+    if isinstance(response, PartitionsAltered):
+        return [_altered(each) for each in response.results]
+    if isinstance(response, LeadersElected):
+        return [f"{each.topic}-{each.partition}: {_outcome(each.outcome)}" for each in response.results]
+    if isinstance(response, ReplicasAssigned):
+        return [code.name for code in response.codes]
     if hasattr(response, "outcomes"):
         return [_outcome(each) for each in response.outcomes]
     return [
         f"{type(response).__name__}: "
         + " ".join(f"{each.name}={getattr(response, each.name)}" for each in fields(response))
     ]
+
+
+def _altered(altered: AlteredPartition) -> str:
+    known = altered.partition
+    if known is None:
+        return altered.code.name
+    recovering = " recovering" if known.rare.leader_recovery_state else ""
+    return (
+        f"{altered.code.name}: leader {known.leader} epoch {known.leader_epoch} isr {list(known.isr)} "
+        f"partition epoch {known.partition_epoch}{recovering}"
+    )
 
 
 def _outcome(outcome: Outcome) -> str:

@@ -47,6 +47,7 @@ def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVer
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in image.features.items()
+            if level > 0
             if name in SUPPORTED_FEATURES  # a folder that Kafka wrote may name others
         ],
         window_bytes=client.memory.window_bytes if client.takes_credits else 0,

@@ -7,6 +7,7 @@ from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
 from riverlog.metadata.commands.topics import check_kept, config_records
 from riverlog.metadata.draft import after
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
+from riverlog.metadata.leader_rules import MIN_IN_SYNC, keeps_eligible
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.group_config import GROUP_SETTINGS
@@ -109,8 +110,28 @@ def _changed(
         else:
             after[change.name] = value
     _check(resource, after, before, layers)
+    _check_in_sync(image, resource, after, before)
     changed = {name: after.get(name) for name in before.keys() | after.keys() if after.get(name) != before.get(name)}
     return config_records(resource, changed)
+
+
+def _check_in_sync(
+    image: MetadataImage, resource: ConfigResource, after: Mapping[str, str], before: Mapping[str, str]
+) -> None:
+    """Refuse what would let nodes disagree on how many replicas must be in sync, on which eligible leaders rest."""
+    if resource.type is not ConfigResourceType.BROKER or not keeps_eligible(image):
+        return
+    if after.get(MIN_IN_SYNC) == before.get(MIN_IN_SYNC):
+        return
+    if resource.name:
+        raise Refusal(
+            ErrorCode.INVALID_CONFIG,
+            f"{MIN_IN_SYNC} cannot be set for one broker: eligible leaders rest on it. Set it for a topic or for all.",
+        )
+    if MIN_IN_SYNC not in after:
+        raise Refusal(
+            ErrorCode.INVALID_CONFIG, f"{MIN_IN_SYNC} of the cluster cannot be deleted: eligible leaders rest on it."
+        )
 
 
 def _value(resource: ConfigResource, before: Mapping[str, str], change: ConfigChange) -> str | None:

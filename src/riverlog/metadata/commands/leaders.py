@@ -1,0 +1,74 @@
+"""Electing leaders on request (ElectLeaders)."""
+
+from dataclasses import dataclass
+
+from riverlog.metadata.broker_index import BrokerIndex, each_partition
+from riverlog.metadata.commands.outcome import DONE, Outcome
+from riverlog.metadata.election import Election, Target, partition_change
+from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.leader_rules import PresentBrokers, TopicRules
+from riverlog.metadata.records import MetadataRecord, PartitionChangeRecord
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NO_NODE
+from riverlog.model.machine import Command
+
+
+@dataclass(frozen=True, slots=True)
+class ElectLeaders(Command[MetadataRecord, "LeadersElected"]):
+    """Let preferred leaders lead, or anybody who is there, of these partitions, or of all that need it."""
+
+    unclean: bool
+    partitions: tuple[tuple[str, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ElectedLeader:
+    """What became of one partition."""
+
+    topic: str
+    partition: int
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class LeadersElected:
+    """The reply to ElectLeaders: each partition that was named, or each that needed a leader."""
+
+    results: tuple[ElectedLeader, ...]
+
+
+def elect_leaders(
+    image: MetadataImage, command: ElectLeaders, index: BrokerIndex, rules: TopicRules, present: PresentBrokers
+) -> tuple[list[MetadataRecord], LeadersElected]:
+    """Decide about each partition on its own."""
+    needy = index.leaderless if command.unclean else index.unpreferred
+    named = tuple(each_partition(sorted(needy.items()))) if command.partitions is None else command.partitions
+    records: list[MetadataRecord] = []
+    results: list[ElectedLeader] = []
+    for topic, partition in dict.fromkeys(named):
+        try:
+            records.append(_elected(image, topic, partition, rules, present, unclean=command.unclean))
+            results.append(ElectedLeader(topic, partition, DONE))
+        except Refusal as refusal:
+            results.append(ElectedLeader(topic, partition, Outcome.of(refusal)))
+    return records, LeadersElected(tuple(results))
+
+
+def _elected(
+    image: MetadataImage, name: str, index: int, rules: TopicRules, present: PresentBrokers, *, unclean: bool
+) -> PartitionChangeRecord:
+    topic = image.topic(name)
+    if topic is None or not 0 <= index < topic.partition_count:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {index} of {name!r}.")
+    partition = topic.partition(index)
+    if partition.leader == partition.replicas[0] or (unclean and partition.leader != NO_NODE):
+        raise Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"Broker {partition.leader} leads already.")
+    election = Election.UNCLEAN if unclean else Election.PREFERRED
+    record = partition_change(topic.id, partition, Target(), rules.of(topic), present, election=election)
+    if record is not None:
+        return record
+    if unclean:
+        raise Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "No replica is there.")
+    raise Refusal(
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, f"Broker {partition.replicas[0]} is not there, or not in sync."
+    )

@@ -1,0 +1,23 @@
+"""Leaders on request."""
+
+from riverlog.metadata.commands.leaders import ElectLeaders
+from riverlog.model.errors import ErrorCode
+from tests.unit.metadata.active_cluster import ActiveCluster
+
+
+def test_only_those_that_need_one_are_named_where_all_are_meant() -> None:
+    cluster = ActiveCluster(None, None)
+    cluster.create("orders", 3, (1, 2), (2, 1), (2, 1))
+    assert cluster.do(ElectLeaders(unclean=False)).results == ()
+    cluster.beat(2, want_fence=True)
+    cluster.beat(2)
+    results = cluster.do(ElectLeaders(unclean=False)).results
+    assert [each.partition for each in results] == [1, 2]
+    assert {each.outcome.code for each in results} == {ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
+
+
+def test_a_partition_that_is_named_twice_is_elected_once() -> None:
+    cluster = ActiveCluster(None)
+    cluster.create("orders", 1, (1,))
+    results = cluster.do(ElectLeaders(unclean=False, partitions=(("orders", 0), ("orders", 0)))).results
+    assert [each.outcome.code for each in results] == [ErrorCode.ELECTION_NOT_NEEDED]
