@@ -22,8 +22,12 @@ from riverlog.broker.requests.authorization import AllowEveryone
 from riverlog.broker.requests.context import Services
 from riverlog.broker.requests.dispatch import Dispatcher, HandlerLoader
 from riverlog.controller.controller import Controller
-from riverlog.controller.log import METADATA_FOLDER, METADATA_PARTITION, MetadataLog
+from riverlog.controller.folder_check import check_folder
+from riverlog.controller.log import MetadataLog
+from riverlog.controller.past import QuorumPast
 from riverlog.controller.producer_ids import ProducerIds
+from riverlog.controller.quorum import MetadataQuorum
+from riverlog.controller.storage import METADATA_FOLDER, METADATA_PARTITION, MetadataStorage
 from riverlog.controller.view import MetadataView
 from riverlog.coordination.groups import GroupCoordinator
 from riverlog.coordination.marker_writer import MarkerWriter
@@ -61,7 +65,7 @@ from riverlog.partitions.registry import NodeDirectory, PartitionRegistry
 from riverlog.partitions.removal import PartitionRemoval
 from riverlog.partitions.replicas import Replicas
 from riverlog.partitions.turn import Turn
-from riverlog.raft.voters import ReplicaKey, Voter
+from riverlog.raft.voters import ReplicaKey, Voter, VoterSet
 from riverlog.runner import Stopped
 from riverlog.upkeep.cleaner import Cleaner
 from riverlog.upkeep.scrubber import Scrubber
@@ -225,17 +229,24 @@ class Node:
         check_first(world.disk, settings.log_dirs, METADATA_FOLDER, cluster_id=settings.cluster_id)
         registry.directories.append(self._open_directory(settings.log_dirs[0]))
         logs = registry.directories[0].logs
-        log = MetadataLog.open(
+        found = check_folder(
             world.disk,
-            world.clock,
-            world.workers,
             f"{settings.log_dirs[0]}/{METADATA_FOLDER}",
-            voter=Voter(ReplicaKey(settings.node_id, logs.identity.directory_id), ()),
-            random=world.random,
             flushed=logs.recovery_point(METADATA_PARTITION),
             after_clean_stop=logs.clean,
-            note_flushed=partial(logs.note_flushed, METADATA_PARTITION),
         )
+        key = ReplicaKey(settings.node_id, logs.identity.directory_id)
+        past = QuorumPast.of(found, key, VoterSet.of([Voter(key, ())]))
+        past.check_only_voter(found.folder, key)
+        storage = MetadataStorage.open(
+            world.disk,
+            world.clock,
+            found,
+            note_flushed=partial(logs.note_flushed, METADATA_PARTITION),
+            lower_flushed=partial(logs.lower_flushed, METADATA_PARTITION),
+        )
+        quorum = MetadataQuorum(storage, world.clock, world.workers, world.random, key=key, past=past)
+        log = MetadataLog(quorum, world.clock, world.workers)
         metadata = MetadataView(settings)
         controller = Controller(log=log, view=metadata, clock=world.clock, failed=self._metadata_failed)
         producer_ids = ProducerIds(controller, settings.node_id)

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 import riverlog
 from riverlog.client.ports import Ports
-from riverlog.controller.log import METADATA_FOLDER
+from riverlog.controller.storage import METADATA_FOLDER
 from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.identity import DirectoryRefused
 from riverlog.model.disk_errors import DiskTrouble, judge

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from riverlog.controller.log import METADATA_CONFIG
+from riverlog.controller.storage import METADATA_CONFIG
 from riverlog.log.checkpoint import read_file
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.topics import DeleteTopics

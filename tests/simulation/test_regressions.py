@@ -4,7 +4,6 @@ import asyncio
 import errno
 import gc
 from collections.abc import Callable
-from random import Random
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from riverlog import Admin, Consumer, Producer
 from riverlog.broker.handlers.delete_records import _written_down
 from riverlog.client.errors import KafkaError
-from riverlog.controller.log import MetadataLog
 from riverlog.log.checkpoint import PARTITION_FILE, read_file
 from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.log import Log
@@ -29,6 +27,7 @@ from riverlog.records.batch import read_header
 from tests.simulation.machine import ADDRESS, Machine
 from tests.support.batches import batch_of, records_of
 from tests.support.disk import MemoryDisk
+from tests.support.metadata_log import only_voter_log
 from tests.support.raft import voter
 from tests.support.virtual_time import VirtualClock, run
 from tests.support.world import Universe
@@ -240,12 +239,11 @@ def test_a_snapshot_of_the_metadata_waits_for_a_write_under_way() -> None:
         def segments() -> int:
             return sum(name.endswith(".log") for name in disk.list("/data/metadata-0"))
 
-        log = MetadataLog.open(
-            disk, VirtualClock(), HeldWorkers(), "/data/metadata-0", voter=voter(1), random=Random(1)
-        )
+        log = only_voter_log(disk, "/data/metadata-0", VirtualClock(), HeldWorkers(), voter(1))
+        log.quorum.start(log)
         log.lead()
         records = snapshot_records(MetadataImage())
-        log.begin_snapshot(MetadataImage())
+        log.begin_snapshot(MetadataImage(), log.end_offset)
         await asyncio.sleep(0)
         committed = log.append([*records, FeatureLevelRecord("metadata.version", 1)])
         await asyncio.sleep(0)

@@ -7,3 +7,9 @@ PRODUCER_ID_BLOCK: Final = 1_000
 
 METADATA_TRIES_MAX: Final = 100
 """How often a write of metadata that could not begin is tried again, each tenth of a second, before the node ends."""
+
+QUORUM_EFFECTS_MAX: Final = 10_000
+"""Steps of the quorum that may wait for the disk; beyond them peers are refused until it has answered."""
+
+RECORDS_LOADED_PER_TURN: Final = 500
+"""Committed records that a node takes into its view at a stretch: some milliseconds."""

@@ -1,338 +1,241 @@
-"""The metadata log of a node that is its own quorum: a folder beside the partitions, flushed before every reply.
+"""The metadata log as the controller writes it: what is submitted together becomes one batch, committed by the quorum.
 
-One write is under way at a time and is one batch: what is submitted meanwhile goes into the next one. So a torn
-write can only be the last batch, and a bad batch with a good one behind it is damage, not a crash. What is not possible
-for want of descriptors or memory is tried again for some seconds; a failed flush never is. Snapshots stand
-beside the segments (`<end offset>-<epoch>.checkpoint`) and replace what lies below them. Folder, records and
-snapshots have Kafka's form. A log that cannot be read whole raises BadMetadata and is left as it is.
+What waits while a batch is flushed goes into the next one. Each future ends when its records are committed; where the
+leadership is lost before that, their outcome is not known, and that is what whoever waits is told. Snapshots are
+written beside the log and replace what lies below them.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Final, TypeVar
+from typing import NamedTuple
 
-from riverlog.controller.limits import METADATA_TRIES_MAX
-from riverlog.controller.log_check import check_segments, voters_in_snapshot
-from riverlog.controller.quorum import MetadataQuorum, QuorumPast, no_room
-from riverlog.controller.snapshot_files import (
-    SNAPSHOT_SUFFIX,
-    BadMetadata,
-    VotersSaid,
-    decode_snapshot,
-    encode_snapshot,
-    snapshot_id,
-    snapshot_name,
-)
-from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
-from riverlog.log.log import Log
-from riverlog.log.segment_deletion import enforce_retention, find_expired
-from riverlog.metadata.encoding import BadMetadataRecord, decode_record, encode_record
+from riverlog.controller.quorum import MetadataQuorum
+from riverlog.controller.snapshot_files import encode_snapshot
+from riverlog.controller.storage import MetadataStorage
+from riverlog.metadata.encoding import encode_record
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import MetadataRecord, TransactionRecord
 from riverlog.metadata.snapshot import snapshot_records
-from riverlog.metadata.transactions import decided
-from riverlog.model.disk_errors import NO_ROOM, DiskTrouble, judge, may_pass
-from riverlog.model.errors import Refusal
-from riverlog.model.ids import Offset, TopicPartition
-from riverlog.model.ports import Clock, Disk, Random, Workers
-from riverlog.model.settings import TopicConfig
-from riverlog.observe.logging import get_logger
-from riverlog.raft.control_records import BadControlRecord
+from riverlog.model.disk_errors import may_pass
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import Offset
+from riverlog.model.ports import Clock, Workers
 from riverlog.raft.log_tail import SnapshotId
-from riverlog.raft.voters import Voter
-from riverlog.records.batch import read_header
-from riverlog.records.errors import CorruptBatch
-from riverlog.records.record import BatchBuilder, read_batches
-
-METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
-METADATA_FOLDER: Final = str(METADATA_PARTITION)
-METADATA_CONFIG: Final = TopicConfig(retention_ms=-1, segment_bytes=256 * 1024 * 1024, file_delete_delay_ms=0)
-_BEGINNING: Final = Offset(0)
-_TRY_AGAIN_SECONDS: Final = 0.1
-_READ_BYTES: Final = 4 * 1024 * 1024
+from riverlog.records.record import BatchBuilder
 
 
-T = TypeVar("T")
+class NotController(Refusal):
+    """This node decides nothing: another one does, or nobody for the moment. Nothing was done."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.NOT_CONTROLLER, "This node is not the active controller; ask the one that is.")
+
+
+class OutcomeUnknown(Refusal):
+    """Records were written, and this node has lost the lead before they were committed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ErrorCode.REQUEST_TIMED_OUT,
+            "The controller lost its leadership meanwhile: whether this was done is not known; look before a retry.",
+        )
+
+
+class _Submitted(NamedTuple):
+    records: Sequence[MetadataRecord | TransactionRecord]
+    committed: "asyncio.Future[None]"
+
+
+class _Written(NamedTuple):
+    """A batch on its way to a majority."""
+
+    end: Offset
+    group: list[_Submitted]
 
 
 class MetadataLog:
-    """Appends metadata records and gives them back. Made by `MetadataLog.open`."""
+    """Appends metadata records where this node leads, and tells when more is committed."""
 
-    def __init__(
-        self,
-        log: Log,
-        disk: Disk,
-        clock: Clock,
-        workers: Workers,
-        quorum: MetadataQuorum,
-        note_flushed: Callable[[Offset], None],
-        *,
-        snapshots: list[str],
-    ) -> None:
+    def __init__(self, quorum: MetadataQuorum, clock: Clock, workers: Workers) -> None:
         self.quorum = quorum
-        self._note_flushed = note_flushed
-        self._log = log
-        self._disk = disk
+        self.resolved_end = Offset(0)
+        """The end of the last batch whose futures have ended well: whoever submitted has seen everything below."""
+        self.changed: Callable[[], None] = lambda: None
+        """Called when more is committed, or somebody else leads."""
+        self.was_installed: Callable[[], None] = lambda: None
+        """Called when a snapshot has taken the place of the log."""
         self._clock = clock
         self._workers = workers
-        self._snapshot = snapshots[-1] if snapshots else None
-        self._replaced = snapshots[:-1]  # by the newest one: a crash has left them
-        self._waiting: list[tuple[Sequence[MetadataRecord], asyncio.Future[None]]] = []
-        self._rounds: asyncio.Task[None] | None = None
-        self._snapshotting: asyncio.Task[None] | None = None
-        self._failure: Exception | None = None
+        self._waiting: list[_Submitted] = []
+        self._batch: tuple[int, memoryview] | None = None  # of the first so many that wait
+        self._written: deque[_Written] = deque()
         self._refusal: Refusal | None = None  # of records that their owner has not heard of: its state is ahead of ours
-        self._closing = False
-        self._logger = get_logger("riverlog.metadata")
+        self._leads = False
+        self._snapshotting: asyncio.Task[None] | None = None
+        self.failed_with: Callable[[Exception], None] = lambda _error: None
 
-    @classmethod
-    def open(
-        cls,
-        disk: Disk,
-        clock: Clock,
-        workers: Workers,
-        folder: str,
-        *,
-        voter: Voter,
-        random: Random,
-        flushed: Offset = _BEGINNING,
-        after_clean_stop: bool = False,
-        config: TopicConfig = METADATA_CONFIG,
-        note_flushed: Callable[[Offset], None] = lambda _offset: None,
-    ) -> "MetadataLog":
-        """Open or begin the log in this folder, on which this node votes; `lead` comes before the first record.
-
-        All below `flushed` is known to have been on the medium, and `note_flushed` is told how far that is from now on.
-        Raises BadMetadata where something of it is missing or damaged, DirectoryRefused where it is another voter's.
-        """
-        disk.make_folder(folder)
-        snapshots = sorted(f"{folder}/{name}" for name in disk.list(folder) if name.endswith(SNAPSHOT_SUFFIX))
-        begins_at, sizes, said = _BEGINNING, dict[SnapshotId, int](), list[VotersSaid]()
-        if snapshots:
-            newest = snapshot_id(snapshots[-1])
-            begins_at = newest.end_offset
-            content = read_file(disk, snapshots[-1]) or b""
-            sizes[newest] = len(content)
-            said += voters_in_snapshot(folder, content, newest)
-        found = check_segments(disk, folder, after_clean_stop=after_clean_stop)
-        if max(found.end, begins_at) < flushed:
-            raise BadMetadata(
-                folder, f"its records end at offset {max(found.end, begins_at)}, and were there up to {flushed}"
-            )
-        said += [each for each in found.said if each.offset >= begins_at]
-        past = QuorumPast.read(disk, folder, voter, said)
-        log = Log.open(
-            disk,
-            folder,
-            config,
-            recovery_point=begins_at,
-            clean=False,
-            now_ms=clock.wall_ms(),
-            log_start_offset=begins_at,  # what the snapshot replaces may be half deleted
-        )
-        if log.damage:
-            raise BadMetadata(folder, log.damage[0])
-        if log.log_start_offset > begins_at:
-            raise BadMetadata(
-                folder, f"its records begin at {log.log_start_offset}, but are needed from {begins_at} on"
-            )
-        quorum = MetadataQuorum(log, disk, clock, random, voter=voter, past=past, snapshots=sizes.items())
-        return cls(log, disk, clock, workers, quorum, note_flushed, snapshots=snapshots)
-
-    def lead(self) -> None:
-        """Begin an epoch and lead it, once everything that is here was read; waits for the disk."""
-        try:
-            self.quorum.start()
-        except Exception as error:  # nothing may be written behind what is half there
-            self._failure = error
-            raise
-        self._note_flushed(self.quorum.high_watermark)
-        for path in self._replaced:  # a newer snapshot was read whole
-            self._disk.remove(path)
-        self._replaced.clear()
+    @property
+    def storage(self) -> MetadataStorage:
+        return self.quorum.storage
 
     @property
     def end_offset(self) -> Offset:
         """Return the offset behind the last record."""
-        return self._log.log_end_offset
+        return self.storage.end_offset
+
+    @property
+    def next_offset(self) -> Offset:
+        """Return the offset that the next record gets, unless the voters change meanwhile."""
+        return Offset(self.end_offset + sum(len(each.records) for each in self._waiting))
 
     @property
     def bytes_since_snapshot(self) -> int:
         """Count what has to be replayed on top of the last snapshot."""
-        return self._log.size
+        return self.storage.log.size
 
-    def append(self, records: Sequence[MetadataRecord]) -> "asyncio.Future[None]":
-        """Take the records; they are committed once they are on the medium.
+    # -- the runner's
 
-        After a Refusal none is taken until the owner has replayed: they might rest on those that were not written.
+    def lead(self) -> None:
+        """Take records from now on; all that is in the log is committed, and known to whoever submits."""
+        assert not self._waiting
+        assert not self._written
+        self._leads, self._refusal = True, None
+        self.resolved_end = self.quorum.high_watermark
+
+    def append(self, records: Sequence[MetadataRecord | TransactionRecord]) -> "asyncio.Future[None]":
+        """Take the records; they are committed once a majority has them on the medium.
+
+        After a Refusal none is taken until `lead`: they might rest on those that were not written.
         """
-        if self._failure is not None:
-            raise self._failure
+        if self.quorum.failure is not None:
+            raise self.quorum.failure
         if self._refusal is not None:
             raise self._refusal
+        if not self._leads:
+            raise NotController
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((records, committed))
-        if self._rounds is None:
-            self._rounds = asyncio.get_running_loop().create_task(self._write_rounds())
+        self._waiting.append(_Submitted(records, committed))
+        self.quorum.write_soon()
         return committed
 
     def replay(self) -> Iterator[MetadataRecord]:
-        """Return the records of the snapshot and those behind it."""
-        self._refusal = None
-        offset = self._log.log_start_offset
-        try:
-            if self._snapshot is not None:
-                offset = snapshot_id(self._snapshot).end_offset
-                content = read_file(self._disk, self._snapshot)
-                assert content is not None
-                yield from decided(decode_snapshot(content))
-            yield from decided(self._read_from(offset))
-        except (BadMetadataRecord, BadControlRecord, CorruptBatch, Refusal) as error:
-            raise BadMetadata(self._log.folder, str(error)) from error
+        """Return nothing: the machine begins with the image that all committed records came to."""
+        return iter(())
 
-    def begin_snapshot(self, image: MetadataImage) -> None:
-        """Write a snapshot of this image, which is that of all records so far, and let go of what it replaces."""
-        if self._snapshotting is None and self._rounds is None:
-            self._snapshotting = asyncio.get_running_loop().create_task(self._write_snapshot(image, self.end_offset))
+    # -- the quorum's
+
+    def next_batch(self) -> memoryview | None:
+        """Return the records that wait, as one batch; the same ones until they are written or refused."""
+        if not self._waiting or not self._leads:
+            return None
+        if self._batch is None:
+            builder, now_ms = BatchBuilder(), self._clock.wall_ms()
+            for submitted in self._waiting:
+                for record in submitted.records:
+                    builder.append(None, encode_record(record), timestamp_ms=now_ms)
+            self._batch = (len(self._waiting), memoryview(builder.build(leader_epoch=self.quorum.epoch)))
+        return self._batch[1]
+
+    def written(self, end: Offset) -> None:
+        """Note that the batch is in the log, and ends there."""
+        self._written.append(_Written(end, self._taken()))
+
+    def refused(self, refusal: Refusal) -> None:
+        """Fail what waits, once it is known what became of what was written before it."""
+        self._refusal = refusal
+        if not self._written:
+            self._give_up(refusal)
+
+    def committed(self, high_watermark: Offset) -> None:
+        """End the futures of what is committed."""
+        while self._written and self._written[0].end <= high_watermark:
+            done = self._written.popleft()
+            self.resolved_end = done.end
+            for _, committed in done.group:
+                if not committed.done():
+                    committed.set_result(None)
+        if self._refusal is not None and self._leads and not self._written:
+            self._give_up(self._refusal)
+        asyncio.get_running_loop().call_soon(self.changed)
+
+    def leadership_changed(self) -> None:
+        """Fail what is not committed, if this node leads no longer."""
+        if self._leads and not self.quorum.leads:
+            self._give_up(OutcomeUnknown() if self._written else NotController())
+        asyncio.get_running_loop().call_soon(self.changed)
+
+    def installed(self) -> None:
+        """Have the snapshot read that has taken the place of the log."""
+        self.was_installed()
+
+    def failed(self, error: Exception) -> None:
+        """Fail everything, for good."""
+        self._give_up(error)
+        self.failed_with(error)
+
+    def _taken(self) -> list[_Submitted]:
+        """Take what the batch is made of away from what waits."""
+        assert self._batch is not None
+        (count, _), self._batch = self._batch, None
+        group, self._waiting = self._waiting[:count], self._waiting[count:]
+        return group
+
+    def _give_up(self, error: Exception) -> None:
+        """Fail what is not committed; nothing is taken, and nothing resolved, until `lead`."""
+        self._leads, self._batch = False, None
+        groups = [*(done.group for done in self._written), self._waiting]
+        self._written.clear()
+        self._waiting = []
+        for group in groups:
+            for _, committed in group:
+                if not committed.done():
+                    committed.set_exception(error)
+                    committed.exception()  # the runner that waited may be gone
+
+    # -- snapshots
+
+    def begin_snapshot(self, image: MetadataImage, end: Offset) -> None:
+        """Write a snapshot of this image, which all records below `end` came to, and let go of what it replaces."""
+        newest = self.storage.newest_snapshot
+        if self._snapshotting is None and (newest is None or newest.end_offset < end):
+            self._snapshotting = asyncio.get_running_loop().create_task(self._write_snapshot(image, end))
 
     async def close(self) -> None:
         """Finish what is under way and let go of the files."""
-        self._closing = True
-        for task in (self._rounds, self._snapshotting):
-            if task is not None:
-                await asyncio.wait([task])
-        try:
-            if self._failure is None:
-                self._log.close()
-        except OSError:
-            pass  # every record is on the medium; only the next start will take longer
-        self._log.release()
-
-    async def _write_rounds(self) -> None:
-        """Write what waits, as one batch, until nothing does."""
-        while self._waiting:
-            group, self._waiting = self._waiting, []
-            try:
-                records = [record for records, _ in group for record in records]
-                await self._insisted(partial(self._write, records))
-                plan = await self._insisted(self._log.pending_sync)
-                await self._insisted(plan.run, beside=True)
-                if self._failure is not None:  # names were lost meanwhile, perhaps that of the segment written to
-                    raise self._failure
-                self._log.synced(plan)
-                self.quorum.flushed(plan.upto)
-                assert self.quorum.high_watermark == plan.upto, "what is flushed is committed where nobody else votes"
-                self._note_flushed(plan.upto)
-            except Exception as error:
-                self._fail(group, error)
-                break
-            for _, committed in group:
-                if not committed.done():
-                    committed.set_result(None)
-        self._rounds = None
-
-    async def _insisted(self, work: Callable[[], T], *, beside: bool = False) -> T:
-        """Do a piece of work, on the loop or beside it; again for a while where something is in the way that may pass.
-
-        Each piece leaves everything as it is when it cannot begin, and goes on where it was.
-        """
-        tries_left = METADATA_TRIES_MAX
-        while True:
-            try:
-                return await self._workers.run(work) if beside else work()
-            except OSError as error:
-                if judge(error) is not DiskTrouble.HINDERED or self._closing or not tries_left:
-                    raise
-                if tries_left == METADATA_TRIES_MAX:
-                    self._logger.warning("metadata wait for the disk", detail=str(error))
-            tries_left -= 1
-            await asyncio.sleep(_TRY_AGAIN_SECONDS)
-
-    def _write(self, records: Sequence[MetadataRecord]) -> None:
-        now_ms, epoch = self._clock.wall_ms(), self.quorum.epoch
-        builder = BatchBuilder()
-        for record in records:
-            builder.append(None, encode_record(record), timestamp_ms=now_ms)
-        batch = memoryview(builder.build(leader_epoch=epoch))
-        try:
-            self._log.append(batch, read_header(batch), leader_epoch=epoch, now_ms=now_ms)
-        except OSError as error:
-            if error.errno not in NO_ROOM:
-                raise
-            raise no_room(self._log.folder, error) from error
-        self.quorum.appended(len(records))
-
-    def _fail(self, group: list[tuple[Sequence[MetadataRecord], asyncio.Future[None]]], error: Exception) -> None:
-        """Fail all that is under way; only a full disk is something that the log can go on after."""
-        if isinstance(error, Refusal):
-            self._refusal = error
-        else:
-            self._failure = error
-        failed, self._waiting = group + self._waiting, []
-        for _, committed in failed:
-            if not committed.done():
-                committed.set_exception(error)
-
-    def _read_from(self, offset: Offset) -> Iterator[MetadataRecord | TransactionRecord]:
-        end = self._log.log_end_offset
-        while offset < end:
-            found = self._log.read(offset, bytes_max=_READ_BYTES, upto=end).records
-            if found is None:
-                raise BadMetadata(self._log.folder, f"records from offset {offset} on are missing")
-            for header, records in read_batches(found.file.read(found.position, found.size)):
-                for record in records:
-                    # A batch may straddle the snapshot's end; what lies below it is in the snapshot.
-                    if record.offset >= offset and not header.is_control:
-                        yield decode_record(record.value or b"")
-                offset = header.next_offset
+        if self._snapshotting is not None:
+            await asyncio.wait([self._snapshotting])
+        await self.quorum.close()
 
     async def _write_snapshot(self, image: MetadataImage, end: Offset) -> None:
-        quorum, timestamp_ms = self.quorum, self._clock.wall_ms()
-        snapshot = SnapshotId(end, self._log.epochs.of(Offset(end - 1)))
-        path = f"{self._log.folder}/{snapshot_name(snapshot)}"
-        voters, kraft_version = quorum.voters, quorum.kraft_version
+        quorum, storage, timestamp_ms = self.quorum, self.storage, self._clock.wall_ms()
+        snapshot = SnapshotId(end, storage.log.epochs.of(Offset(end - 1)))
+        voters, kraft_version = quorum.voters_at(end)
 
         def write() -> int:
-            beside = path + TEMPORARY_SUFFIX
             content = encode_snapshot(
                 snapshot_records(image), snapshot.epoch, timestamp_ms, voters=voters, kraft_version=kraft_version
             )
-            write_durably(self._disk, beside, content)
-            self._disk.rename(beside, path)
-            self._sync_names()
+            storage.write_snapshot(snapshot, content)
+            storage.sync_names()
             return len(content)
 
         try:
-            quorum.snapshot_taken(snapshot, await self._workers.run(write))
-            while self._rounds is not None:
-                # Only the last segment can end with a torn batch: none may be under way when another one is begun.
-                await asyncio.wait([self._rounds])
-            if self._failure is not None:
+            size = await self._workers.run(write)
+            if storage.log.log_start_offset > end:  # another one was fetched meanwhile
                 return
-            self._log.roll(timestamp_ms)
-            replaced, self._snapshot = self._snapshot, path
-            self._log.advance_log_start(end)
+            storage.snapshots[snapshot] = size
+            quorum.snapshot_taken(snapshot, size)
+            # Only the last segment can end with a torn batch: none may be under way when another one is begun.
+            await quorum.between_writes(lambda: storage.begin_behind(snapshot))
             quorum.shortened(end)
-            while find_expired(self._log, timestamp_ms, upto=end):
-                # All names are durable before each one goes: a log without any, or with a gap, is damaged.
-                await self._workers.run(self._sync_names)
-                enforce_retention(self._log, timestamp_ms, upto=end, segments_max=1)
-            self._log.segments.remove_deleted(timestamp_ms)
-            if replaced is not None and replaced != path:
-                self._disk.remove(replaced)
+            while quorum.failure is None and storage.has_needless_segments(end):
+                await self._workers.run(storage.sync_names)
+                storage.delete_segment(end)
+            storage.remove_older_snapshots()
         except OSError as error:
-            if self._failure is not None or not may_pass(error):
-                self._fail([], error)
+            if not may_pass(error):
+                quorum.fail(error)
             # Otherwise all is as it was, and the next occasion tries again.
         finally:
             self._snapshotting = None
-
-    def _sync_names(self) -> None:
-        """Wait until all names are durable, in a worker. Those that a failure loses no later attempt brings back."""
-        try:
-            self._disk.sync_folder(self._log.folder)
-        except OSError as error:
-            if not may_pass(error):
-                self._failure = error
-            raise

@@ -1,110 +1,210 @@
-"""The quorum behind the metadata log: runs this node's Raft machine and does what it asks.
+"""The quorum behind the metadata log: runs this node's Raft machine, does what it asks, and tells it what came of it.
 
-This node is the only voter so far, and needs nobody else to lead: what is flushed here is committed. Each start begins
-another epoch; the vote for it is in `quorum-state` before the record with which it begins is in the log.
+Effects are carried out one after the other. What must be on the medium first (the vote, a log that is cut off, a
+snapshot that takes its place) holds back those behind it. A batch holds back only the next one: one batch at a time is
+not flushed yet. While the disk has no room, or the system no descriptors, this node stands still and tries again.
 """
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol, assert_never
 
-from riverlog.controller.snapshot_files import BadMetadata, VotersSaid
-from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
-from riverlog.log.identity import DirectoryRefused
+from riverlog.controller.limits import METADATA_TRIES_MAX, QUORUM_EFFECTS_MAX
+from riverlog.controller.past import QuorumPast
+from riverlog.controller.snapshot_files import BadMetadata
+from riverlog.controller.storage import MetadataStorage, batches_in
 from riverlog.log.log import Log
-from riverlog.model.disk_errors import NO_ROOM
-from riverlog.model.errors import ErrorCode, InvariantBroken, Refusal
-from riverlog.model.ids import LeaderEpoch, NodeId, Offset
-from riverlog.model.machine import Instant
-from riverlog.model.ports import Clock, Disk, Random
+from riverlog.log.sync import SyncPlan
+from riverlog.model.disk_errors import DiskTrouble, judge
+from riverlog.model.endpoints import Endpoint
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NO_OFFSET, Address, LeaderEpoch, NodeId, Offset
+from riverlog.model.machine import Instant, Ticket
+from riverlog.model.ports import Clock, Random, Workers
+from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 from riverlog.raft.control_records import encode_batch, records_of
-from riverlog.raft.effects import AppendControl, Committed, Effect, LeaderChanged, SaveElection
-from riverlog.raft.election import ElectionState
-from riverlog.raft.events import Appended, Event, Flushed, LogShortened, SnapshotTaken
-from riverlog.raft.log_tail import LogTail, SnapshotId
-from riverlog.raft.machine import Raft
-from riverlog.raft.quorum_state import (
-    QUORUM_STATE_FILE,
-    BadQuorumState,
-    SavedElection,
-    decode_election,
-    encode_election,
+from riverlog.raft.effects import (
+    Answer,
+    Append,
+    AppendControl,
+    Call,
+    Committed,
+    Effect,
+    InstallSnapshot,
+    LeaderChanged,
+    SaveElection,
+    Truncate,
+    WriteSnapshot,
 )
+from riverlog.raft.events import (
+    Answered,
+    Appended,
+    Asked,
+    CallFailed,
+    Event,
+    Flushed,
+    LogShortened,
+    SnapshotInstalled,
+    SnapshotRefused,
+    SnapshotTaken,
+    Stalled,
+    Stopping,
+    Woken,
+)
+from riverlog.raft.log_tail import SnapshotId
+from riverlog.raft.machine import AnyRole, Raft
+from riverlog.raft.messages import (
+    FetchedBatches,
+    FetchResponse,
+    FetchSnapshotResponse,
+    LogRange,
+    Request,
+    Response,
+    SnapshotRange,
+    VersionsRequest,
+    VersionsResponse,
+)
+from riverlog.raft.quorum_state import encode_election
 from riverlog.raft.replica import Replica, Timing
-from riverlog.raft.voters import KRAFT_VERSIONS, RECONFIGURABLE, LogHistory, ReplicaKey, Voter, VoterSet
-from riverlog.records.batch import read_header
+from riverlog.raft.roles.waiting import Resigned
+from riverlog.raft.voters import ReplicaKey, VoterSet
 
-_CONTROLLER_LISTENER: Final = "CONTROLLER"
+_TRY_AGAIN_SECONDS: Final = 0.1
+_STALL_SECONDS: Final = 0.15
+"""Who wakes so much later than planned has not heard what others said meanwhile."""
+_HANDOVER_SECONDS: Final = 1.0
+_CHANGES_LOG: Final = (Append, AppendControl, Truncate, InstallSnapshot)
 
 
-class QuorumPast(NamedTuple):
-    """What is known of elections before the log is opened."""
+class NoResponse(Exception):
+    """No response will come, or none that can be used; the message says why."""
 
-    voters: LogHistory[VoterSet]
-    kraft_version: LogHistory[int]
-    election: ElectionState
 
-    @classmethod
-    def read(cls, disk: Disk, folder: str, voter: Voter, said: Iterable[VotersSaid]) -> "QuorumPast":
-        """Read the own vote; `said` is what snapshot and log say of voters, in the order of their offsets.
+class Unsupported(NoResponse):
+    """The peer does not know the request."""
 
-        Raises BadMetadata where the vote cannot be read, DirectoryRefused where others vote. Nothing is changed.
-        """
-        saved = _read_election(disk, folder)
-        voters, kraft_version = LogHistory(VoterSet.of([voter])), LogHistory(RECONFIGURABLE)
-        electorate = () if saved is None else saved.voters
-        for each in said:
-            if each.voters is not None:
-                voters.append(each.offset, each.voters)
-            if each.kraft_version is not None:
-                _check_level(folder, each.kraft_version)
-                kraft_version.append(each.offset, each.kraft_version)
-            electorate = each.electorate or electorate
-        if voters.latest_offset is None and electorate:  # a log of Kafka's in which voters are not named by disks
-            _check_only_voter(folder, voter, VoterSet.of(Voter(ReplicaKey(each), ()) for each in electorate))
-            kraft_version.restart(0, None)
-        _check_only_voter(folder, voter, voters.latest)
-        return cls(voters, kraft_version, ElectionState() if saved is None else saved.election)
+
+class QuorumPeers(Protocol):
+    """The way to other controllers."""
+
+    async def ask(self, address: Address, request: Request | VersionsRequest) -> Response | VersionsResponse:
+        """Send a request and return the response; NoResponse where there is none."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+class Reply(NamedTuple):
+    """The response to a request of a peer, with what was read of log or snapshot."""
+
+    response: Response
+    content: bytes | None = None
+
+
+class QuorumOwner(Protocol):
+    """Whose records the log keeps."""
+
+    def next_batch(self) -> memoryview | None:
+        """Return the records that wait, as one batch; the same ones until they are written or refused."""
+        ...
+
+    def written(self, end: Offset) -> None:
+        """Note that the batch is in the log, and ends there."""
+        ...
+
+    def refused(self, refusal: Refusal) -> None:
+        """Note that there is no room for the batch."""
+        ...
+
+    def committed(self, high_watermark: Offset) -> None:
+        """Note that all below is committed."""
+        ...
+
+    def leadership_changed(self) -> None:
+        """Look who leads now."""
+        ...
+
+    def installed(self) -> None:
+        """Note that a snapshot has taken the place of the whole log."""
+        ...
+
+    def failed(self, error: Exception) -> None:
+        """Note that the log has failed for good."""
+        ...
 
 
 class MetadataQuorum:
-    """This node's share in the quorum, over an open log."""
+    """This node's share in the quorum."""
 
     def __init__(
         self,
-        log: Log,
-        disk: Disk,
+        storage: MetadataStorage,
         clock: Clock,
+        workers: Workers,
         random: Random,
         *,
-        voter: Voter,
-        past: "QuorumPast",
-        snapshots: Iterable[tuple[SnapshotId, int]],
+        key: ReplicaKey,
+        past: QuorumPast,
+        may_vote: bool = True,
+        peers: QuorumPeers | None = None,
+        endpoints: tuple[Endpoint, ...] = (),
+        listener: str = "CONTROLLER",
+        bootstrap: tuple[Address, ...] = (),
+        timing: Timing | None = None,
+        auto_join: bool = False,
     ) -> None:
-        """Begin where the node stopped."""
-        self._log = log
-        self._disk = disk
+        """Begin where the node stopped; `start` carries out the first steps."""
+        self.storage = storage
+        self.failure: Exception | None = None
         self._clock = clock
-        self._logger = get_logger("riverlog.metadata")
+        self._workers = workers
+        self._peers = peers
+        self._owner: QuorumOwner | None = None
         replica = Replica(
-            key=voter.key,
-            endpoints=voter.endpoints,
-            listener=_CONTROLLER_LISTENER,
-            log=LogTail(
-                start=log.log_start_offset,
-                end=log.log_end_offset,
-                epochs=log.epochs.entries(),
-                snapshots=snapshots,
-            ),
+            key=key,
+            endpoints=endpoints,
+            listener=listener,
+            log=storage.tail(),
             voters=past.voters,
             kraft_version=past.kraft_version,
             election=past.election,
-            bootstrap=(),
-            timing=Timing(),
+            bootstrap=bootstrap,
+            timing=timing or Timing(),
             random=random,
-            may_vote=True,
+            may_vote=may_vote,
+            auto_join=auto_join,
         )
         self._raft = Raft(replica, self._now())
+        self._effects: deque[Effect] = deque()
+        self._carrying_out = False
+        self._starting = False
+        self._busy: asyncio.Task[None] | None = None  # with an effect that holds back those behind it
+        self._flushing: asyncio.Task[None] | None = None
+        self._between_writes: deque[tuple[Callable[[], None], asyncio.Future[None]]] = deque()
+        self._tries_left = METADATA_TRIES_MAX
+        self._stands_still = False
+        self._asked: dict[Ticket, asyncio.Future[Reply]] = {}
+        self._last_ticket = Ticket(0)
+        self._tasks: set[asyncio.Task[None]] = set()  # calls and reads under way
+        self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at: Instant | None = None
+        self._closing = False
+        self._logger = get_logger("riverlog.quorum")
+
+    # -- what can be seen
+
+    @property
+    def key(self) -> ReplicaKey:
+        return self._raft.replica.key
+
+    @property
+    def role(self) -> AnyRole:
+        return self._raft.role
 
     @property
     def epoch(self) -> LeaderEpoch:
@@ -115,6 +215,16 @@ class MetadataQuorum:
         return self._raft.replica.leader_id
 
     @property
+    def leader_address(self) -> Address | None:
+        """Return where the leader listens for controllers and brokers."""
+        return self._raft.replica.leader_address
+
+    @property
+    def leads(self) -> bool:
+        """Return whether this node leads, and has committed a record of its epoch: then it may decide."""
+        return NO_OFFSET < self._raft.leads_from < self.high_watermark
+
+    @property
     def voters(self) -> VoterSet:
         return self._raft.replica.voters.latest
 
@@ -122,25 +232,81 @@ class MetadataQuorum:
     def kraft_version(self) -> int:
         return self._raft.replica.kraft_version.latest
 
+    def voters_at(self, end: Offset) -> tuple[VoterSet, int]:
+        """Return who votes, and at which level, by the records below an offset."""
+        replica = self._raft.replica
+        return replica.voters.at(end), replica.kraft_version.at(end)
+
     @property
     def high_watermark(self) -> Offset:
         """Return the offset below which all is committed."""
         return self._raft.replica.high_watermark
 
-    def start(self) -> None:
-        """Begin an epoch and lead it, waiting for the disk; OSError where it fails."""
-        self._carry_out(self._raft.start(self._now()))
-        self._log.flush()
-        self.flushed(self._log.log_end_offset)
-        assert self.high_watermark == self._log.log_end_offset, "the only voter has committed what it has flushed"
+    @property
+    def is_only_voter(self) -> bool:
+        return self._raft.replica.is_only_voter
 
-    def appended(self, count: int) -> None:
-        """Note that the log has taken records of this epoch."""
-        self._hear(Appended(count))
+    # -- from start to end
 
-    def flushed(self, end: Offset) -> None:
-        """Note that everything below is on the medium."""
-        self._hear(Flushed(end, self._raft.replica.log.generation))
+    def start(self, owner: QuorumOwner) -> None:
+        """Begin. Who is the only voter leads when this returns, and waits for the disk; OSError where that fails."""
+        self._owner = owner
+        self._starting = True
+        try:
+            self._effects.extend(self._raft.start(self._now()))
+            self._carry_out()
+        except Exception as error:  # nothing may be written behind what is half there
+            self.failure = error
+            raise
+        finally:
+            self._starting = False
+        self._arm()
+
+    async def close(self) -> None:
+        """Hand over, if this node leads others, and finish what is under way."""
+        self._hear(Stopping())
+        if self._tasks and isinstance(self._raft.role, Resigned):
+            await asyncio.wait(self._tasks, timeout=_HANDOVER_SECONDS)
+        self._closing = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in tuple(self._tasks):
+            task.cancel()
+        for step in (self._busy, self._flushing):
+            if step is not None:
+                await asyncio.wait([step])
+        if self._peers is not None:
+            await self._peers.close()
+        for reply in self._asked.values():
+            reply.cancel()
+        self._asked.clear()
+        if self.failure is None:
+            self.storage.close()
+        else:
+            self.storage.log.release()
+
+    # -- what this node is asked, and what it adds
+
+    def ask(self, request: Request) -> "asyncio.Future[Reply]":
+        """Take a request of a peer, or of somebody who administers the quorum; NoResponse where this node has stopped,
+        or its disk does not keep up."""
+        if self.failure is not None or self._closing or len(self._effects) >= QUORUM_EFFECTS_MAX:
+            raise NoResponse("this node takes no part in the quorum for the moment")
+        ticket = self._last_ticket = Ticket(self._last_ticket + 1)
+        reply = self._asked[ticket] = asyncio.get_running_loop().create_future()
+        self._hear(Asked(ticket, request))
+        return reply
+
+    def write_soon(self) -> None:
+        """Look for records that wait to be written."""
+        self._carry_out()
+
+    def between_writes(self, work: Callable[[], None]) -> Awaitable[None]:
+        """Do a piece of work on the loop while everything that was appended is flushed."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._between_writes.append((work, done))
+        self._carry_out()
+        return done
 
     def snapshot_taken(self, snapshot: SnapshotId, size: int) -> None:
         """Note a snapshot of all records below its end, which is on the medium."""
@@ -150,91 +316,345 @@ class MetadataQuorum:
         """Note that the log begins later, at the end of a snapshot."""
         self._hear(LogShortened(start))
 
+    # -- events in, effects out
+
     def _now(self) -> Instant:
         return Instant(self._clock.monotonic())
 
     def _hear(self, event: Event) -> None:
-        self._carry_out(self._raft.on(event, self._now()))
+        if self.failure is not None or self._closing:
+            return
+        led_from = self._raft.leads_from
+        try:
+            self._effects.extend(self._raft.on(event, self._now()))
+        except Exception as error:
+            self.fail(error)
+            return
+        if self._raft.leads_from == NO_OFFSET != led_from:  # also where it has resigned, and nobody else leads yet
+            self._effects.append(LeaderChanged(self.epoch, self.leader_id))
+        self._carry_out()
+        if not self._starting:
+            self._arm()
 
-    def _carry_out(self, effects: list[Effect]) -> None:
-        """Do what is asked, in order. Of elections that follow each other only the last one is written."""
-        unsaved: SaveElection | None = None
-        for effect in effects:
-            match effect:
-                case SaveElection():
-                    unsaved = effect
-                case AppendControl():
-                    if unsaved is not None:
-                        self._save(unsaved)
-                        unsaved = None
-                    self._append(effect)
-                case Committed() | LeaderChanged():
-                    pass  # whoever waits looks at the high watermark after each flush
-                case _:
-                    raise InvariantBroken(f"the only voter of a quorum was to do {type(effect).__name__}")
-        if unsaved is not None:
-            self._save(unsaved)
+    def _arm(self) -> None:
+        """Wake the machine when it next wants to be."""
+        deadline = self._raft.deadline
+        if deadline == self._wakes_at and self._timer is not None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._wakes_at = deadline
+        if deadline is not None and not self._closing and self.failure is None:
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, deadline - self._now()), self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        if self._wakes_at is not None and self._now() - self._wakes_at > _STALL_SECONDS:
+            self._hear(Stalled())
+        self._hear(Woken())
+
+    def _carry_out(self) -> None:
+        """Do what is to be done, in order, until something has to be waited for."""
+        if self._carrying_out or self.failure is not None:
+            return
+        self._carrying_out = True
+        try:
+            while self._busy is None and self._step():
+                pass
+        except Exception as error:
+            if self._starting:
+                raise
+            self.fail(error)
+        finally:
+            self._carrying_out = False
+
+    def _step(self) -> bool:
+        """Do the next thing; return whether there was one that need not wait."""
+        if self._effects and not (self._flushing is not None and isinstance(self._effects[0], _CHANGES_LOG)):
+            effect = self._effects.popleft()
+            self._try(partial(self._do, effect), again=partial(self._effects.appendleft, effect))
+            return True
+        if self._flushing is not None:
+            return False
+        if self._between_writes:
+            work, done = self._between_writes.popleft()
+            try:
+                work()
+            except Exception as error:
+                if not done.done():
+                    done.set_exception(error)
+            else:
+                if not done.done():
+                    done.set_result(None)
+            return True
+        return not self._effects and self._write_records()
+
+    def _try(self, work: Callable[[], None], again: Callable[[], None] = lambda: None) -> None:
+        """Do something on the loop; where it cannot begin for something that may pass, stand still and try again."""
+        try:
+            work()
+        except (OSError, Refusal) as error:
+            if self._starting or not self._may_pass(error):
+                raise
+            again()
+            self._busy = asyncio.get_running_loop().create_task(self._stand_still())
+        else:
+            if self._busy is None:
+                self._went_on()
+
+    def _may_pass(self, error: Exception) -> bool:
+        """Return whether to try again; what hinders for long ends the node, a full disk only keeps it from voting."""
+        cause = error.__cause__ if isinstance(error, Refusal) else error
+        trouble = judge(cause) if isinstance(cause, OSError) else None
+        if self._closing or trouble not in (DiskTrouble.HINDERED, DiskTrouble.FULL):
+            return False
+        if not self._stands_still:
+            self._stands_still = True
+            self._logger.warning("metadata wait for the disk", detail=str(error))
+        if trouble is DiskTrouble.HINDERED:
+            self._tries_left -= 1
+        return self._tries_left > 0
+
+    def _went_on(self) -> None:
+        self._stands_still = False
+        self._tries_left = METADATA_TRIES_MAX
+
+    async def _stand_still(self) -> None:
+        await asyncio.sleep(_TRY_AGAIN_SECONDS)
+        self._busy = None
+        self._carry_out()
+
+    def _beside(self, work: Callable[[], None], then: Callable[[], None] = lambda: None) -> None:
+        """Do something that waits for the disk, and hold back what is behind it."""
+        if self._starting:
+            work()
+            then()
+        else:
+            self._busy = asyncio.get_running_loop().create_task(self._wait_for(work, then))
+
+    async def _wait_for(self, work: Callable[[], None], then: Callable[[], None]) -> None:
+        try:
+            await self._insist(work)
+        except Exception as error:
+            self._busy = None
+            self.fail(error)
+            return
+        self._busy = None
+        then()
+        self._carry_out()
+
+    async def _insist(self, work: Callable[[], None]) -> None:
+        """Do something in a worker, again for a while where something is in the way that may pass."""
+        while True:
+            try:
+                await self._workers.run(work)
+            except OSError as error:
+                if not self._may_pass(error):
+                    raise
+            else:
+                self._went_on()
+                return
+            await asyncio.sleep(_TRY_AGAIN_SECONDS)
+
+    def fail(self, error: Exception) -> None:
+        """End this node's share for good."""
+        if self.failure is None:
+            self.failure = error
+            assert self._owner is not None
+            self._owner.failed(error)
+
+    # -- effects
+
+    def _do(self, effect: Effect) -> None:
+        assert self._owner is not None
+        match effect:
+            case SaveElection():
+                self._save(effect)
+            case Call():
+                self._task(self._call(effect))
+            case Answer():
+                self._respond(effect)
+            case Append(fetched):
+                self._append_fetched(fetched)
+            case AppendControl():
+                self._append_control(effect)
+            case Truncate(end):
+                self.storage.truncate(end)
+                self._hear(Flushed(self.storage.end_offset, self._raft.replica.log.generation))
+            case WriteSnapshot(snapshot, position, content):
+                self._beside(partial(self.storage.write_part, snapshot, position, content))
+            case InstallSnapshot():
+                self._install(effect)
+            case Committed(high_watermark):
+                self._owner.committed(high_watermark)
+            case LeaderChanged(epoch, leader_id):
+                self._logger.info("quorum leader", epoch=epoch, leader="none" if leader_id is None else leader_id)
+                self._owner.leadership_changed()
+            case _:
+                assert_never(effect)
 
     def _save(self, effect: SaveElection) -> None:
-        """Write `quorum-state`. The only voter may go on without it: nothing of an epoch counts before its first
-        record is in the log, and from there the next start knows it."""
-        path = f"{self._log.folder}/{QUORUM_STATE_FILE}"
+        """Write the vote; of several that follow each other only the last one."""
+        for later in self._effects:
+            if isinstance(later, SaveElection):
+                return
+            if not isinstance(later, LeaderChanged):
+                break
         content = encode_election(effect.election, kraft_version=effect.kraft_version, voters=self.voters.ids)
+        self._beside(partial(self._save_vote, content))
+
+    def _save_vote(self, content: bytes) -> None:
+        """The only voter may go on without room for its vote: nothing of an epoch counts before its first record is
+        in the log, and from there the next start knows it."""
         try:
-            write_durably(self._disk, path + TEMPORARY_SUFFIX, content)
-            self._disk.rename(path + TEMPORARY_SUFFIX, path)
+            self.storage.save_vote(content)
         except OSError as error:
-            if error.errno not in NO_ROOM:
+            if judge(error) is not DiskTrouble.FULL or not self.is_only_voter:
                 raise
             self._logger.warning("no room for the vote on the disk", detail=str(error))
-        self._disk.sync_folder(self._log.folder)
 
-    def _append(self, effect: AppendControl) -> None:
-        records, base_offset, now_ms = records_of(effect), effect.base_offset, self._clock.wall_ms()
-        assert base_offset == self._log.log_end_offset
-        batch = memoryview(encode_batch(records, base_offset=base_offset, epoch=effect.epoch, timestamp_ms=now_ms))
+    def _append_fetched(self, fetched: FetchedBatches) -> None:
+        """Append the first batch; the others come when it is flushed."""
+        assert isinstance(fetched.content, memoryview)
+        first = next(batches_in(fetched.content))
+        self.storage.append_fetched(first)
+        if len(fetched.batches) > 1:
+            self._effects.appendleft(Append(FetchedBatches(fetched.batches[1:], fetched.content[len(first) :])))
+        self._flush()
+
+    def _append_control(self, effect: AppendControl) -> None:
+        records, now_ms = records_of(effect), self._clock.wall_ms()
+        assert effect.base_offset == self.storage.end_offset
+        batch = encode_batch(records, base_offset=effect.base_offset, epoch=effect.epoch, timestamp_ms=now_ms)
+        self.storage.append(memoryview(batch), effect.epoch)
+        self._flush()
+
+    def _write_records(self) -> bool:
+        """Write the records that wait, if this node leads; return whether there were any."""
+        assert self._owner is not None
+        batch = self._owner.next_batch() if self.leads else None
+        if batch is None:
+            return False
+        before = self.storage.end_offset
         try:
-            self._log.append(batch, read_header(batch), leader_epoch=effect.epoch, now_ms=now_ms)
+            end = self.storage.append(batch, self.epoch)
+        except Refusal as refusal:
+            self._owner.refused(refusal)
+            return True
         except OSError as error:
-            if error.errno not in NO_ROOM:
+            if not self._may_pass(error):
                 raise
-            raise no_room(self._log.folder, error) from error
+            self._busy = asyncio.get_running_loop().create_task(self._stand_still())
+            return True
+        self._went_on()
+        self._owner.written(end)
+        self._effects.extend(self._raft.on(Appended(end - before), self._now()))
+        self._flush()
+        return True
 
+    def _flush(self) -> None:
+        """Flush what was appended; nothing else is appended meanwhile."""
+        assert self._flushing is None
+        if self._starting:
+            self.storage.log.flush()
+            self._flushed(self.storage.end_offset, self._raft.replica.log.generation)
+        else:
+            self._flushing = asyncio.get_running_loop().create_task(self._flush_beside())
 
-def no_room(folder: str, error: OSError) -> Refusal:
-    """Return the refusal of records for which the disk has no room."""
-    return Refusal(
-        ErrorCode.KAFKA_STORAGE_ERROR, f"There is no room for metadata in {folder} ({error.strerror}); free some."
-    )
+    async def _flush_beside(self) -> None:
+        log, generation = self.storage.log, self._raft.replica.log.generation
+        try:
+            plan = await self._planned(log)
+            await self._insist(plan.run)
+            if self.storage.lost_names is not None:
+                raise self.storage.lost_names
+            log.synced(plan)
+        except Exception as error:
+            self.fail(error)
+            return
+        finally:
+            self._flushing = None
+        self._flushed(plan.upto, generation)
+        self._carry_out()
 
+    async def _planned(self, log: Log) -> SyncPlan:
+        while True:
+            try:
+                return log.pending_sync()
+            except OSError as error:
+                if not self._may_pass(error):
+                    raise
+            await asyncio.sleep(_TRY_AGAIN_SECONDS)
 
-def _read_election(disk: Disk, folder: str) -> SavedElection | None:
-    """Read the own vote; None where the log is new, or from before there were elections."""
-    content = read_file(disk, f"{folder}/{QUORUM_STATE_FILE}")
-    if content is None:
-        return None
-    try:
-        return decode_election(content)
-    except BadQuorumState as error:
-        raise BadMetadata(folder, f"{QUORUM_STATE_FILE} cannot be read, {error}") from error
+    def _flushed(self, end: Offset, generation: int) -> None:
+        self.storage.note_flushed(end)
+        self._hear(Flushed(end, generation))
 
+    def _install(self, effect: InstallSnapshot) -> None:
+        """Check a snapshot that was fetched, and begin again behind it."""
+        snapshot, size = effect
+        event: Event = SnapshotRefused()
 
-def _check_level(folder: str, kraft_version: int) -> None:
-    least, most = KRAFT_VERSIONS
-    if not least <= kraft_version <= most:
-        raise DirectoryRefused(f"{folder} has kraft.version {kraft_version}, and this version knows {least} to {most}")
+        def install() -> None:
+            nonlocal event
+            try:
+                [said] = self.storage.read_part(snapshot)
+            except BadMetadata as error:
+                self._logger.error("snapshot refused", snapshot=str(snapshot), detail=str(error))
+                return
+            self.storage.install(snapshot)
+            event = SnapshotInstalled(snapshot, size, said.voters, said.kraft_version or 0)
 
+        def done() -> None:
+            assert self._owner is not None
+            if isinstance(event, SnapshotInstalled):
+                self.storage.note_flushed(snapshot.end_offset)
+                self._owner.installed()
+            self._hear(event)
 
-def _check_only_voter(folder: str, voter: Voter, voters: VoterSet) -> None:
-    """Refuse a log that another node, or another disk, or several nodes vote on."""
-    if len(voters) != 1:
-        ids = ", ".join(str(each) for each in voters.ids)
-        raise DirectoryRefused(
-            f"{folder} belongs to a quorum of {len(voters)} controllers ({ids}), and this version runs quorums of one"
-        )
-    if not voters.includes(voter.key):
-        [other] = voters
-        raise DirectoryRefused(
-            f"{folder} has the metadata of node {other.key}, and this is node {voter.key}; "
-            "put back the meta.properties that it was used with"
-        )
+        self._beside(install, done)
+
+    # -- peers
+
+    def _task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _call(self, call: Call) -> None:
+        event: Event
+        try:
+            if self._peers is None:
+                raise NoResponse("this node has no way to other controllers")
+            event = Answered(call.number, await self._peers.ask(call.address, call.request))
+        except Unsupported:
+            event = CallFailed(call.number, unsupported=True)
+        except NoResponse:
+            event = CallFailed(call.number)
+        except Exception as error:  # the machine waits for this number
+            contained("a request to a controller", error)
+            event = CallFailed(call.number)
+        self._hear(event)
+
+    def _respond(self, effect: Answer) -> None:
+        reply, response = self._asked[effect.ticket], effect.response
+        content: bytes | None = None
+        if isinstance(response, FetchResponse) and isinstance(response.records, LogRange):
+            content = self.storage.read(*response.records)
+        del self._asked[effect.ticket]
+        if isinstance(response, FetchSnapshotResponse) and isinstance(response.content, SnapshotRange):
+            self._task(self._respond_with_snapshot(reply, response, response.content))
+        elif not reply.done():
+            reply.set_result(Reply(response, content))
+
+    async def _respond_with_snapshot(
+        self, reply: "asyncio.Future[Reply]", response: FetchSnapshotResponse, wanted: SnapshotRange
+    ) -> None:
+        content: bytes | None = None
+        try:
+            content = await self._workers.run(partial(self.storage.read_snapshot, *wanted))
+        except OSError:  # a newer one has taken its place
+            response = FetchSnapshotResponse(response.leadership._replace(error=ErrorCode.SNAPSHOT_NOT_FOUND))
+        if not reply.done():
+            reply.set_result(Reply(response, content))

@@ -6,7 +6,7 @@ acknowledged can be used at once. Nothing here decides: the controller does, and
 
 from collections.abc import Callable, Iterable
 
-from riverlog.metadata.delta import MetadataDelta, delta_of
+from riverlog.metadata.delta import MetadataDelta, delta_between, delta_of
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.resolution import topic_config, with_dynamic
@@ -41,8 +41,14 @@ class MetadataView:
 
     def publish(self, image: MetadataImage, records: Iterable[MetadataRecord]) -> None:
         """Take over the image that these records lead to, and tell those who watch."""
-        delta = delta_of(self.image, image, records)
-        self.image = image
+        self._change(delta_of(self.image, image, records))
+
+    def replace(self, image: MetadataImage) -> None:
+        """Take over an image of which nobody knows the records that lead to it, and tell those who watch."""
+        self._change(delta_between(self.image, image))
+
+    def _change(self, delta: MetadataDelta) -> None:
+        self.image = delta.image
         if delta.nodes_configured:
             self.settings = self._settings_now()
         for watcher in self._watchers:

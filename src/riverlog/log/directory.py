@@ -243,6 +243,17 @@ class LogDirectory:
         """Note how far a log is flushed that is not opened here; the next checkpoint writes it down."""
         self._recovery_points[partition] = offset
 
+    def lower_flushed(self, partition: TopicPartition, offset: Offset) -> None:
+        """Note, durably, that a log is about to end here: a crash in between must not look like damage."""
+        for name, offsets in (
+            (RECOVERY_POINTS_FILE, self._recovery_points),
+            (CLEANED_OFFSETS_FILE, self._cleaned_offsets),
+        ):
+            if offsets.get(partition, Offset(0)) > offset:
+                offsets[partition] = offset
+                self._generation += 1
+                replace_file(self._disk, f"{self.folder}/{name}", encode_offsets(offsets))
+
     def high_watermark(self, partition: TopicPartition) -> Offset:
         """Return the high watermark that was written down last; 0 where none was."""
         return self._high_watermarks.get(partition, Offset(0))
@@ -318,15 +329,7 @@ class LogDirectory:
         """Cut a log's end off; its recovery point is lowered first, so that a crash does not look like damage."""
         log = self.opened[partition]
         if offset < log.log_end_offset:
-            end = log.segments.start_of(offset)
-            for name, offsets in (
-                (RECOVERY_POINTS_FILE, self._recovery_points),
-                (CLEANED_OFFSETS_FILE, self._cleaned_offsets),
-            ):
-                if offsets.get(partition, Offset(0)) > end:
-                    offsets[partition] = end
-                    self._generation += 1
-                    replace_file(self._disk, f"{self.folder}/{name}", encode_offsets(offsets))
+            self.lower_flushed(partition, log.segments.start_of(offset))
             truncate(log, offset, now_ms=now_ms)
 
     def delete_logs(self, partitions: Iterable[TopicPartition], random: Random) -> Callable[[], None]:

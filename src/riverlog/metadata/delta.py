@@ -63,6 +63,24 @@ def delta_of(before: MetadataImage, after: MetadataImage, records: Iterable[Meta
     )
 
 
+def delta_between(before: MetadataImage, after: MetadataImage) -> MetadataDelta:
+    """Return what is different between two images, of which nobody knows the records between."""
+    were = {topic.id: topic for topic in before.all_topics()}
+    are = {topic.id: topic for topic in after.all_topics()}
+    both = [topic for topic_id, topic in are.items() if topic_id in were]
+    return MetadataDelta(
+        image=after,
+        created=tuple(topic for topic_id, topic in are.items() if topic_id not in were),
+        changed=tuple(topic for topic in both if topic != were[topic.id]),
+        deleted=tuple(topic for topic_id, topic in were.items() if topic_id not in are),
+        configured=tuple(
+            topic for topic in both if before.topic_overrides(topic.name) != after.topic_overrides(topic.name)
+        ),
+        nodes_configured=True,
+        groups_configured=True,
+    )
+
+
 def _kept(name: str, before: MetadataImage, after: MetadataImage) -> TopicImage | None:
     was, now = before.topic(name), after.topic(name)
     return now if was is not None and now is not None and was.id == now.id else None

@@ -75,8 +75,9 @@ MetadataCommand = (
 class MetadataMachine:
     """Decides about the cluster's topics, partitions, settings, brokers and producer ids."""
 
-    def __init__(self, defaults: TopicDefaults) -> None:
-        self._draft = MetadataDraft(MetadataImage())
+    def __init__(self, defaults: TopicDefaults, image: MetadataImage | None = None) -> None:
+        """Begin with what all records so far came to."""
+        self._draft = MetadataDraft(image or MetadataImage())
         self._defaults = defaults
         self._lifecycle = BrokerLifecycle(lambda: self.image, lambda: self.index, defaults.layers)
 

@@ -11,21 +11,37 @@ from riverlog.metadata.records import (
 )
 
 
+class OpenTransaction:
+    """The records that are held back until it is known whether they take effect."""
+
+    def __init__(self) -> None:
+        self._held: list[MetadataRecord] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._held is not None
+
+    def take(self, record: MetadataRecord | TransactionRecord) -> Iterable[MetadataRecord]:
+        """Take the next record; return those that take effect with it."""
+        if isinstance(record, BeginTransactionRecord):
+            self._held = []
+        elif isinstance(record, EndTransactionRecord):
+            ended, self._held = self._held, None
+            return ended or ()
+        elif isinstance(record, AbortTransactionRecord):
+            self._held = None
+        elif self._held is not None:
+            self._held.append(record)
+        else:
+            return (record,)
+        return ()
+
+
 def decided(records: Iterable[MetadataRecord | TransactionRecord]) -> Iterator[MetadataRecord]:
     """Return the records that took effect; those of a transaction when it ends."""
-    held: list[MetadataRecord] | None = None
+    transaction = OpenTransaction()
     for record in records:
-        if isinstance(record, BeginTransactionRecord):
-            held = []
-        elif isinstance(record, EndTransactionRecord):
-            yield from held or ()
-            held = None
-        elif isinstance(record, AbortTransactionRecord):
-            held = None
-        elif held is not None:
-            held.append(record)
-        else:
-            yield record
+        yield from transaction.take(record)
 
 
 def batches(records: Sequence[MetadataRecord], records_max: int) -> list[Sequence[MetadataRecord | TransactionRecord]]:

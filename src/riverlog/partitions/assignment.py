@@ -7,7 +7,7 @@ One whose folder alone is gone begins anew, behind the offsets that it is known 
 
 from uuid import UUID
 
-from riverlog.controller.log import METADATA_FOLDER
+from riverlog.controller.storage import METADATA_FOLDER
 from riverlog.controller.view import MetadataView
 from riverlog.log.checkpoint import PARTITION_FILE
 from riverlog.metadata.delta import MetadataDelta

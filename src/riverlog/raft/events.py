@@ -69,6 +69,11 @@ class SnapshotInstalled(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotRefused:
+    """The snapshot that was fetched is not whole; the log stays as it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Woken:
     """A deadline may have come."""
 
@@ -92,6 +97,7 @@ Event = (
     | SnapshotTaken
     | LogShortened
     | SnapshotInstalled
+    | SnapshotRefused
     | Woken
     | Stalled
     | Stopping

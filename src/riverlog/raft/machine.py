@@ -22,6 +22,7 @@ from riverlog.raft.events import (
     Flushed,
     LogShortened,
     SnapshotInstalled,
+    SnapshotRefused,
     SnapshotTaken,
     Stalled,
     Stopping,
@@ -141,6 +142,9 @@ class Raft:
                 self._replica.kraft_version.forget_below(start)
             case SnapshotInstalled():
                 self._installed(event, now)
+            case SnapshotRefused():
+                self._replica.installing = False
+                self._go(self._role.wake(now), now)
             case Woken():
                 self._go(self._role.wake(now), now)
             case Stalled():

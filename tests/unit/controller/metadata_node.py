@@ -6,8 +6,8 @@ from random import Random
 from uuid import UUID
 
 from riverlog.controller.controller import Controller
-from riverlog.controller.log import METADATA_CONFIG, MetadataLog
 from riverlog.controller.producer_ids import ProducerIds
+from riverlog.controller.storage import METADATA_CONFIG
 from riverlog.controller.view import MetadataView
 from riverlog.metadata.commands.only_broker import RegisterOnlyBroker
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
@@ -20,6 +20,7 @@ from riverlog.model.resolution import configure
 from riverlog.model.settings import TopicConfig
 from riverlog.raft.voters import ReplicaKey, Voter
 from tests.support.disk import MemoryDisk
+from tests.support.metadata_log import only_voter_log
 
 FOLDER = "/data/__cluster_metadata-0"
 SEGMENT = f"{FOLDER}/{0:020}.log"
@@ -63,13 +64,12 @@ class Node:
         self.deltas: list[MetadataDelta] = []
         disk.make_folder("/data")
         disk.sync_folder("/")
-        self.log = MetadataLog.open(
+        self.log = only_voter_log(
             disk,
+            FOLDER,
             StillClock(),
             TurnLater(),
-            FOLDER,
-            voter=voter,
-            random=Random(1),
+            voter,
             config=config,
             flushed=self.flushed,
             after_clean_stop=after_clean_stop,

@@ -54,19 +54,19 @@ async def test_nothing_is_written_that_was_decided_on_records_that_were_not():
     node = Node(disk)
     await node.register()
     disk.fail(0, errno.ENOSPC, on=("write",))
-    write, late = node.log._write, []
+    write, late = node.log.storage.append, []
 
     def come() -> None:
         """Ask for something in the moment between the failure and the news of it; there is room again."""
         disk.heal()
         late.append(node.controller.submit(CreateTopics((topic("late"),))))
 
-    def fail(records):
-        node.log._write = write
+    def fail(batch, epoch):
+        node.log.storage.append = write
         asyncio.get_running_loop().call_soon(come)
-        write(records)
+        return write(batch, epoch)
 
-    node.log._write = fail
+    node.log.storage.append = fail
     with pytest.raises(Refusal):
         await node.create("orders")
     with pytest.raises(Refusal):
@@ -163,7 +163,7 @@ async def test_segments_go_one_by_one_with_their_names_durable_before_each():
     disk.before_step = lambda kind, path: steps.append(f"{kind} {path[-4:]}")
     for number in range(3):
         await node.create(f"t{number}")
-        node.controller._log._log.roll(0)
+        node.log.storage.log.roll(0)
     for number in range(100):
         await node.create(f"more{number}")
         await asyncio.sleep(0)

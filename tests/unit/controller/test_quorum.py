@@ -2,11 +2,9 @@
 
 import errno
 from itertools import pairwise
-from random import Random
 
 import pytest
 
-from riverlog.controller.log import MetadataLog
 from riverlog.controller.snapshot_files import BadMetadata
 from riverlog.log.checkpoint import read_file
 from riverlog.log.identity import DirectoryRefused
@@ -25,8 +23,18 @@ from riverlog.raft.quorum_state import decode_election
 from riverlog.raft.voters import ReplicaKey, Voter
 from riverlog.records.record import read_batches
 from tests.support.disk import MemoryDisk
+from tests.support.metadata_log import only_voter_log
 from tests.support.raft import voters
-from tests.unit.controller.metadata_node import FOLDER, SEGMENT, VOTER, Node, StillClock, TurnLater, names, run
+from tests.unit.controller.metadata_node import (
+    FOLDER,
+    SEGMENT,
+    VOTER,
+    Node,
+    StillClock,
+    TurnLater,
+    names,
+    run,
+)
 
 STATE = f"{FOLDER}/quorum-state"
 
@@ -252,8 +260,8 @@ async def test_without_room_for_a_single_record_the_node_says_so():
 async def test_a_failed_flush_at_the_start_is_what_the_node_ends_with():
     disk = MemoryDisk()
     disk.make_folder("/data")
-    log = MetadataLog.open(disk, StillClock(), TurnLater(), FOLDER, voter=VOTER, random=Random(1))
+    log = only_voter_log(disk, FOLDER, StillClock(), TurnLater(), VOTER)
     disk.before_step = lambda kind, path: disk.fail(0, errno.EIO, on=("sync",)) if path == SEGMENT else None
     with pytest.raises(OSError, match=r"."):
-        log.lead()
+        log.quorum.start(log)
     await log.close()

@@ -1,7 +1,7 @@
 """DescribeQuorum: the cluster's metadata has one voter, this node, which leads and is never behind."""
 
 from riverlog.broker.requests.context import Context
-from riverlog.controller.log import METADATA_PARTITION
+from riverlog.controller.storage import METADATA_PARTITION
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition

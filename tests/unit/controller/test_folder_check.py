@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.controller.log_check import check_segments, voters_in_snapshot
+from riverlog.controller.folder_check import check_segments, voters_in_snapshot
 from riverlog.controller.snapshot_files import BadMetadata, encode_snapshot
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.raft.control_records import KRaftVersionRecord, encode_batch
