@@ -1,7 +1,8 @@
 """Simulate many seeds, or one: `python -m tests.simulation --seeds 200`, `--seed 17`. Exit code 1 on a violation.
 
 Seeds are plain, with groups, with transactions, and with topics that come and go, in turn; `--only` runs plans of one
-kind. `--only quorum` runs quorums of controllers instead: Raft machines alone, a hundred times as fast.
+kind. `--only quorum` runs quorums of Raft machines alone instead, a hundred times as fast; `--only controllers` the
+controllers that drive them, with their disks.
 
 Of a seed that fails, the plan, the violations and a plan made smaller are printed. `--switches` shows instead that
 each rule of durability is missed when it is switched off.
@@ -23,6 +24,7 @@ from riverlog.model.errors import InvariantBroken
 from tests.simulation.crash_points import wrong_at_crash_points
 from tests.simulation.plan import Plan, draw_plan, with_churn, with_groups, with_rot
 from tests.simulation.quorum import switches as quorum_switches
+from tests.simulation.quorum.drivers import simulate_drivers
 from tests.simulation.quorum.run import QuorumOutcome, simulate_quorum
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import SCENARIOS
@@ -36,7 +38,10 @@ _STEPS_WITH_GROUPS: Final = 110
 """Members are at work between the steps, too: fewer of them take as long."""
 
 
-_QUORUM: Final = "quorum"
+_QUORUMS: Final[dict[str, Callable[[int], QuorumOutcome]]] = {
+    "quorum": simulate_quorum,
+    "controllers": simulate_drivers,
+}
 _KINDS: Final[dict[str, Callable[[int], Plan]]] = {
     "plain": lambda seed: with_rot(draw_plan(seed)) if seed % 4 == 3 else draw_plan(seed),
     "groups": lambda seed: with_groups(draw_plan(seed, steps=_STEPS_WITH_GROUPS)),
@@ -55,25 +60,26 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=50, help="how many seeds to run")
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--seed", type=int, help="run this seed alone and print what happened")
-    parser.add_argument("--only", choices=[*_KINDS, _QUORUM], help="run plans of this kind only")
+    parser.add_argument("--only", choices=[*_KINDS, *_QUORUMS], help="run plans of this kind only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes to run them in")
     parser.add_argument("--switches", action="store_true", help="switch off each rule of durability in turn")
     given = parser.parse_args()
     logging.getLogger("riverlog").setLevel(logging.CRITICAL + 1)
     if given.switches:
         return _show_switches(given.jobs)
-    if given.only == _QUORUM:
+    if given.only in _QUORUMS:
         first = given.first if given.seed is None else given.seed
-        return _run_quorums(range(first, first + (given.seeds if given.seed is None else 1)), given.jobs)
+        seeds = range(first, first + (given.seeds if given.seed is None else 1))
+        return _run_quorums(_QUORUMS[given.only], seeds, given.jobs)
     if given.seed is not None:
         return _replay(given.seed, given.only)
     return _run_many(range(given.first, given.first + given.seeds), given.jobs, given.only)
 
 
-def _run_quorums(seeds: range, jobs: int) -> int:
+def _run_quorums(simulation: Callable[[int], QuorumOutcome], seeds: range, jobs: int) -> int:
     began, totals, failed = time.monotonic(), Counter[str](), list[QuorumOutcome]()
     with multiprocessing.Pool(jobs, initializer=_be_quiet) as pool:
-        for done, outcome in enumerate(pool.imap(_quorum, seeds), start=1):
+        for done, outcome in enumerate(pool.imap(partial(_quorum, simulation), seeds), start=1):
             totals += outcome.counts
             if outcome.violations:
                 failed.append(outcome)
@@ -83,19 +89,18 @@ def _run_quorums(seeds: range, jobs: int) -> int:
     return 1 if failed else 0
 
 
-def _quorum(seed: int) -> QuorumOutcome:
+def _quorum(simulation: Callable[[int], QuorumOutcome], seed: int) -> QuorumOutcome:
     """Run one seed; a machine that gives up is a violation like any other."""
     try:
-        return simulate_quorum(seed)
+        return simulation(seed)
     except (AssertionError, InvariantBroken) as broken:
         return QuorumOutcome(seed, [f"{type(broken).__name__}: {broken}"], Counter())
 
 
 def _quorum_summary(seeds: int, totals: Counter[str], failed: int, seconds: float) -> str:
     return (
-        f"{seeds} quorums, {totals['crashes']:,} crashes, {totals['wipes']:,} disks wiped, "
-        f"{totals['elections']:,} elections, {totals['acknowledged']:,} records acknowledged, "
-        f"{totals['events']:,} events; {failed} seeds with violations; {seconds:.0f} s"
+        f"{seeds} quorums, {', '.join(f'{count:,} {name}' for name, count in sorted(totals.items()))}; "
+        f"{failed} seeds with violations; {seconds:.0f} s"
     )
 
 

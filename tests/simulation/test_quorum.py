@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.simulation.quorum.drivers import simulate_drivers
 from tests.simulation.quorum.run import simulate_quorum
 from tests.simulation.quorum.scenarios import (
     cut_off_one_way,
@@ -20,6 +21,13 @@ when nobody but the leader could help."""
 @pytest.mark.parametrize("seed", [*range(6), *SEEDS_THAT_FOUND_SOMETHING])
 def test_a_quorum_keeps_its_promises(seed: int) -> None:
     outcome = simulate_quorum(seed)
+    assert outcome.violations == []
+    assert outcome.counts["acknowledged"] > 0
+
+
+@pytest.mark.parametrize("seed", [*range(4), 33, 72, 128, 196])
+def test_a_driver_keeps_them_over_disks_that_forget(seed: int) -> None:
+    outcome = simulate_drivers(seed)
     assert outcome.violations == []
     assert outcome.counts["acknowledged"] > 0
 

@@ -127,7 +127,7 @@ class MetadataLog:
 
     def next_batch(self) -> memoryview | None:
         """Return the records that wait, as one batch; the same ones until they are written or refused."""
-        if not self._waiting or not self._leads:
+        if not self._waiting or not self._leads or self._refusal is not None:
             return None
         if self._batch is None:
             builder, now_ms = BatchBuilder(), self._clock.wall_ms()

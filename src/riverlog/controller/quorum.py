@@ -87,6 +87,10 @@ class Unsupported(NoResponse):
     """The peer does not know the request."""
 
 
+class _ClosedMeanwhile(Exception):
+    """What hinders has not passed, and nobody waits for it any more."""
+
+
 class QuorumPeers(Protocol):
     """The way to other controllers."""
 
@@ -194,6 +198,7 @@ class MetadataQuorum:
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at: Instant | None = None
         self._closing = False
+        self._gave_up = False  # while a flush was under way
         self._logger = get_logger("riverlog.quorum")
 
     # -- what can be seen
@@ -278,9 +283,11 @@ class MetadataQuorum:
         if self._peers is not None:
             await self._peers.close()
         for reply in self._asked.values():
-            reply.cancel()
+            if not reply.done():
+                reply.set_exception(NoResponse("this node is stopping"))
+                reply.exception()  # whoever asked may be gone
         self._asked.clear()
-        if self.failure is None:
+        if self.failure is None and not self._gave_up:
             self.storage.close()
         else:
             self.storage.log.release()
@@ -356,7 +363,7 @@ class MetadataQuorum:
 
     def _carry_out(self) -> None:
         """Do what is to be done, in order, until something has to be waited for."""
-        if self._carrying_out or self.failure is not None:
+        if self._carrying_out or self._closing or self.failure is not None:
             return
         self._carrying_out = True
         try:
@@ -407,8 +414,10 @@ class MetadataQuorum:
         """Return whether to try again; what hinders for long ends the node, a full disk only keeps it from voting."""
         cause = error.__cause__ if isinstance(error, Refusal) else error
         trouble = judge(cause) if isinstance(cause, OSError) else None
-        if self._closing or trouble not in (DiskTrouble.HINDERED, DiskTrouble.FULL):
+        if trouble not in (DiskTrouble.HINDERED, DiskTrouble.FULL):
             return False
+        if self._closing:
+            raise _ClosedMeanwhile
         if not self._stands_still:
             self._stands_still = True
             self._logger.warning("metadata wait for the disk", detail=str(error))
@@ -436,6 +445,8 @@ class MetadataQuorum:
     async def _wait_for(self, work: Callable[[], None], then: Callable[[], None]) -> None:
         try:
             await self._insist(work)
+        except _ClosedMeanwhile:
+            return
         except Exception as error:
             self._busy = None
             self.fail(error)
@@ -570,6 +581,9 @@ class MetadataQuorum:
             if self.storage.lost_names is not None:
                 raise self.storage.lost_names
             log.synced(plan)
+        except _ClosedMeanwhile:
+            self._gave_up = True
+            return
         except Exception as error:
             self.fail(error)
             return
