@@ -24,6 +24,7 @@ TESTED_ELSEWHERE: Final = {
     "broker.requests.context": "types and lookups of one line, used in the tests of every handler",
     "partitions.retry_later": "an exception without behaviour, used in the tests of whoever raises it",
     "cli.metadata_records": "test_log.py of the commands sees it in all forms",
+    "controller.quorum_ports": "types without behaviour; test_quorum_of_three.py is on both sides of them",
     "groups.consumer.assignors.subscriber": "types without behaviour, used in the tests of every assignor",
     "raft.effects": "types without behaviour; the tests of every role look at them",
     "raft.events": "types without behaviour; every test of the machine hands them over",

@@ -9,7 +9,8 @@ from riverlog.controller.controller import Controller
 from riverlog.controller.folder_check import check_folder
 from riverlog.controller.log import MetadataLog
 from riverlog.controller.past import QuorumPast
-from riverlog.controller.quorum import MetadataQuorum, NoResponse
+from riverlog.controller.quorum import MetadataQuorum
+from riverlog.controller.quorum_ports import NoResponse
 from riverlog.controller.storage import MetadataStorage
 from riverlog.controller.view import MetadataView
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds

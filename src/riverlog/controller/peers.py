@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from riverlog.client.errors import KafkaError, TimedOut, Unreachable
 from riverlog.client.network.connection import Connection
-from riverlog.controller.quorum import NoResponse, Unsupported
+from riverlog.controller.quorum_ports import NoResponse, Unsupported
 from riverlog.model.ids import Address
 from riverlog.model.ports import Connecting
 from riverlog.raft.control_records import BadControlRecord

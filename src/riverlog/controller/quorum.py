@@ -9,14 +9,14 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol, assert_never
+from typing import Any, Final, assert_never
 
-from riverlog.controller.limits import METADATA_TRIES_MAX, QUORUM_EFFECTS_MAX
+from riverlog.controller.limits import QUORUM_EFFECTS_MAX
 from riverlog.controller.past import QuorumPast
+from riverlog.controller.patience import TRY_AGAIN_SECONDS, ClosedMeanwhile, Patience
+from riverlog.controller.quorum_ports import NoResponse, QuorumOwner, QuorumPeers, Reply, Unsupported
 from riverlog.controller.snapshot_files import BadMetadata
 from riverlog.controller.storage import MetadataStorage, batches_in
-from riverlog.log.log import Log
-from riverlog.log.sync import SyncPlan
 from riverlog.model.disk_errors import DiskTrouble, judge
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.errors import ErrorCode, Refusal
@@ -62,84 +62,17 @@ from riverlog.raft.messages import (
     FetchSnapshotResponse,
     LogRange,
     Request,
-    Response,
     SnapshotRange,
-    VersionsRequest,
-    VersionsResponse,
 )
 from riverlog.raft.quorum_state import encode_election
 from riverlog.raft.replica import Replica, Timing
 from riverlog.raft.roles.waiting import Resigned
 from riverlog.raft.voters import ReplicaKey, VoterSet
 
-_TRY_AGAIN_SECONDS: Final = 0.1
 _STALL_SECONDS: Final = 0.15
 """Who wakes so much later than planned has not heard what others said meanwhile."""
 _HANDOVER_SECONDS: Final = 1.0
 _CHANGES_LOG: Final = (Append, AppendControl, Truncate, InstallSnapshot)
-
-
-class NoResponse(Exception):
-    """No response will come, or none that can be used; the message says why."""
-
-
-class Unsupported(NoResponse):
-    """The peer does not know the request."""
-
-
-class _ClosedMeanwhile(Exception):
-    """What hinders has not passed, and nobody waits for it any more."""
-
-
-class QuorumPeers(Protocol):
-    """The way to other controllers."""
-
-    async def ask(self, address: Address, request: Request | VersionsRequest) -> Response | VersionsResponse:
-        """Send a request and return the response; NoResponse where there is none."""
-        ...
-
-    async def close(self) -> None:
-        """Close all connections."""
-        ...
-
-
-class Reply(NamedTuple):
-    """The response to a request of a peer, with what was read of log or snapshot."""
-
-    response: Response
-    content: bytes | None = None
-
-
-class QuorumOwner(Protocol):
-    """Whose records the log keeps."""
-
-    def next_batch(self) -> memoryview | None:
-        """Return the records that wait, as one batch; the same ones until they are written or refused."""
-        ...
-
-    def written(self, end: Offset) -> None:
-        """Note that the batch is in the log, and ends there."""
-        ...
-
-    def refused(self, refusal: Refusal) -> None:
-        """Note that there is no room for the batch."""
-        ...
-
-    def committed(self, high_watermark: Offset) -> None:
-        """Note that all below is committed."""
-        ...
-
-    def leadership_changed(self) -> None:
-        """Look who leads now."""
-        ...
-
-    def installed(self) -> None:
-        """Note that a snapshot has taken the place of the whole log."""
-        ...
-
-    def failed(self, error: Exception) -> None:
-        """Note that the log has failed for good."""
-        ...
 
 
 class MetadataQuorum:
@@ -190,8 +123,7 @@ class MetadataQuorum:
         self._busy: asyncio.Task[None] | None = None  # with an effect that holds back those behind it
         self._flushing: asyncio.Task[None] | None = None
         self._between_writes: deque[tuple[Callable[[], None], asyncio.Future[None]]] = deque()
-        self._tries_left = METADATA_TRIES_MAX
-        self._stands_still = False
+        self._patience = Patience(workers)
         self._asked: dict[Ticket, asyncio.Future[Reply]] = {}
         self._last_ticket = Ticket(0)
         self._tasks: set[asyncio.Task[None]] = set()  # calls and reads under way
@@ -273,6 +205,7 @@ class MetadataQuorum:
         if self._tasks and isinstance(self._raft.role, Resigned):
             await asyncio.wait(self._tasks, timeout=_HANDOVER_SECONDS)
         self._closing = True
+        self._patience.close()
         if self._timer is not None:
             self._timer.cancel()
         for task in tuple(self._tasks):
@@ -402,35 +335,16 @@ class MetadataQuorum:
         try:
             work()
         except (OSError, Refusal) as error:
-            if self._starting or not self._may_pass(error):
+            if self._starting or not self._patience.may_pass(error):
                 raise
             again()
             self._busy = asyncio.get_running_loop().create_task(self._stand_still())
         else:
             if self._busy is None:
-                self._went_on()
-
-    def _may_pass(self, error: Exception) -> bool:
-        """Return whether to try again; what hinders for long ends the node, a full disk only keeps it from voting."""
-        cause = error.__cause__ if isinstance(error, Refusal) else error
-        trouble = judge(cause) if isinstance(cause, OSError) else None
-        if trouble not in (DiskTrouble.HINDERED, DiskTrouble.FULL):
-            return False
-        if self._closing:
-            raise _ClosedMeanwhile
-        if not self._stands_still:
-            self._stands_still = True
-            self._logger.warning("metadata wait for the disk", detail=str(error))
-        if trouble is DiskTrouble.HINDERED:
-            self._tries_left -= 1
-        return self._tries_left > 0
-
-    def _went_on(self) -> None:
-        self._stands_still = False
-        self._tries_left = METADATA_TRIES_MAX
+                self._patience.went_on()
 
     async def _stand_still(self) -> None:
-        await asyncio.sleep(_TRY_AGAIN_SECONDS)
+        await asyncio.sleep(TRY_AGAIN_SECONDS)
         self._busy = None
         self._carry_out()
 
@@ -444,8 +358,8 @@ class MetadataQuorum:
 
     async def _wait_for(self, work: Callable[[], None], then: Callable[[], None]) -> None:
         try:
-            await self._insist(work)
-        except _ClosedMeanwhile:
+            await self._patience.insist(work, beside=True)
+        except ClosedMeanwhile:
             return
         except Exception as error:
             self._busy = None
@@ -454,19 +368,6 @@ class MetadataQuorum:
         self._busy = None
         then()
         self._carry_out()
-
-    async def _insist(self, work: Callable[[], None]) -> None:
-        """Do something in a worker, again for a while where something is in the way that may pass."""
-        while True:
-            try:
-                await self._workers.run(work)
-            except OSError as error:
-                if not self._may_pass(error):
-                    raise
-            else:
-                self._went_on()
-                return
-            await asyncio.sleep(_TRY_AGAIN_SECONDS)
 
     def fail(self, error: Exception) -> None:
         """End this node's share for good."""
@@ -554,11 +455,11 @@ class MetadataQuorum:
             self._owner.refused(refusal)
             return True
         except OSError as error:
-            if not self._may_pass(error):
+            if not self._patience.may_pass(error):
                 raise
             self._busy = asyncio.get_running_loop().create_task(self._stand_still())
             return True
-        self._went_on()
+        self._patience.went_on()
         self._owner.written(end)
         self._effects.extend(self._raft.on(Appended(end - before), self._now()))
         self._flush()
@@ -576,12 +477,12 @@ class MetadataQuorum:
     async def _flush_beside(self) -> None:
         log, generation = self.storage.log, self._raft.replica.log.generation
         try:
-            plan = await self._planned(log)
-            await self._insist(plan.run)
+            plan = await self._patience.insist(log.pending_sync, beside=False)
+            await self._patience.insist(plan.run, beside=True)
             if self.storage.lost_names is not None:
                 raise self.storage.lost_names
             log.synced(plan)
-        except _ClosedMeanwhile:
+        except ClosedMeanwhile:
             self._gave_up = True
             return
         except Exception as error:
@@ -591,15 +492,6 @@ class MetadataQuorum:
             self._flushing = None
         self._flushed(plan.upto, generation)
         self._carry_out()
-
-    async def _planned(self, log: Log) -> SyncPlan:
-        while True:
-            try:
-                return log.pending_sync()
-            except OSError as error:
-                if not self._may_pass(error):
-                    raise
-            await asyncio.sleep(_TRY_AGAIN_SECONDS)
 
     def _flushed(self, end: Offset, generation: int) -> None:
         self.storage.note_flushed(end)

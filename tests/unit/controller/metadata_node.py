@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
+from typing import TypeVar
 from uuid import UUID
 
 from riverlog.controller.controller import Controller
@@ -22,6 +23,7 @@ from riverlog.raft.voters import ReplicaKey, Voter
 from tests.support.disk import MemoryDisk
 from tests.support.metadata_log import only_voter_log
 
+T = TypeVar("T")
 FOLDER = "/data/__cluster_metadata-0"
 SEGMENT = f"{FOLDER}/{0:020}.log"
 VOTER = Voter(ReplicaKey(NodeId(1), UUID(int=8)), ())
@@ -38,10 +40,10 @@ class StillClock:
 class TurnLater:
     """Workers that do their work on a later turn of the loop."""
 
-    def run(self, work: Callable[[], None]) -> Awaitable[None]:
-        async def later() -> None:
+    def run(self, work: Callable[[], T]) -> Awaitable[T]:
+        async def later() -> T:
             await asyncio.sleep(0)
-            work()
+            return work()
 
         return asyncio.ensure_future(later())
 

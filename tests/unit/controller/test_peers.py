@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.controller.peers import Lane, Peers
-from riverlog.controller.quorum import NoResponse, Unsupported
+from riverlog.controller.quorum_ports import NoResponse, Unsupported
 from riverlog.model.ids import Address, LeaderEpoch, Offset
 from riverlog.raft.messages import VersionsRequest, VersionsResponse, VoteRequest
 from tests.support.raft import key
