@@ -54,7 +54,7 @@ class MetadataDrill:
         for _ in range(2):
             for _ in range(3):
                 await self._create(node)
-            node.log.begin_snapshot(node.view.image)
+            node.log.begin_snapshot(node.view.image, node.log.end_offset)
             await self._create(node)  # while it is written
             if writing := asyncio.all_tasks() - {asyncio.current_task()}:
                 await asyncio.wait(writing)
