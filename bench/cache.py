@@ -5,10 +5,10 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Give the folder; it may not exist yet."""
+    """Return the folder; it may not exist yet."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "riverlog-bench"
 
 
 def compiled(cache: Path) -> dict[str, str]:
-    """Give the environment in which Python keeps there what it compiled: an installed package is, a checkout is not."""
+    """Return an environment in which Python keeps there what it compiled, as of an installed package."""
     return {"PYTHONPYCACHEPREFIX": str(cache / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}

@@ -141,7 +141,7 @@ def produce(
 
 
 def send_all(producer: Producer, topic: str, values: Iterable[bytes], turns: Iterator[int]) -> None:
-    """Give the values to the client, each for the partition whose turn it is, as fast as it takes them."""
+    """Pass the values to the client, each for the partition whose turn it is, as fast as it takes them."""
     for value, partition in zip(values, turns, strict=False):
         while True:
             try:
@@ -326,7 +326,7 @@ def _send_and_wait(producer: Producer, topic: str, value: bytes) -> None:
 
 
 def _ticks(rate: int, seconds: float) -> Iterator[int]:
-    """Give numbers at a steady rate; one that comes late is not made up for by moving the others."""
+    """Yield numbers at a steady rate; one that comes late is not made up for by moving the others."""
     gc.collect()
     gc.disable()  # a collection in the middle would be measured as the broker's
     try:

@@ -96,7 +96,7 @@ def sendfile(trial: Trial) -> Values:
 
 
 def _fetch(node: Node, seconds: float) -> tuple[float, float]:
-    """Give megabytes per second, and the broker's CPU seconds per gigabyte."""
+    """Return megabytes per second, and the broker's CPU seconds per gigabyte."""
     records = BATCH_BYTES // VALUE_BYTES
     with fresh_topic(node) as topic:
         fetches.fill(node, topic, batches=BATCHES_READ, records=records, value_bytes=VALUE_BYTES)

@@ -37,7 +37,7 @@ QUERY_SETTINGS: Final = "spark.sql."
 
 
 def archives(cache: Path) -> list[Path]:
-    """Give the connector's archives, fetching those that are not in the cache; raise NotRun where that cannot be."""
+    """Return the connector's archives, fetching those that are not in the cache; raise NotRun where that cannot be."""
     folder = cache / f"spark-connector-{VERSION}"
     try:
         repository = jars.Repository(jars.repository_url(), folder)
@@ -93,7 +93,7 @@ def session(cache: Path, folder: Path, settings: Mapping[str, str] | None = None
 
 
 def virtual_machine(spark: "SparkSession") -> "subprocess.Popen[bytes]":
-    """Give the process that a session has started."""
+    """Return the process that a session has started."""
     gateway = spark.sparkContext._gateway
     assert gateway is not None
     process: subprocess.Popen[bytes] = gateway.proc

@@ -20,7 +20,7 @@ VALUE_BYTES: Final = 1_000
 
 
 def join(trial: Trial, *, members: int) -> Values:
-    """Let all members of a new group subscribe at once, and wait until each has its one partition; by each protocol."""
+    """Subscribe all members of a new group at once, and wait until each has its one partition; by each protocol."""
     with fresh_topic(trial.node, partitions=members) as topic:
         return {name: _join(trial.node, topic, members, protocol) for name, protocol in PROTOCOLS.items()}
 

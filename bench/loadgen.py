@@ -57,7 +57,7 @@ def replay(
 
 
 def compiled() -> Path:
-    """Give the generator's path, compiling it unless this very source was compiled before."""
+    """Return the generator's path, compiling it unless this very source was compiled before."""
     digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     target = cache_folder() / f"loadgen-{digest}"
     if not target.exists():

@@ -38,7 +38,7 @@ class Usage(NamedTuple):
     stolen: float
 
     def since(self, earlier: "Usage") -> "Usage":
-        """Give what was used between two readings."""
+        """Return what was used between two readings."""
         return Usage(*(now - then for now, then in zip(self, earlier, strict=True)))
 
 
@@ -135,7 +135,7 @@ def describe() -> Machine:
 
 
 def _is_optimized() -> bool:
-    """Tell whether the interpreter was built with profile-guided optimization, which numbers depend on."""
+    """Return whether the interpreter was built with profile-guided optimization, which numbers depend on."""
     return "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
 
 

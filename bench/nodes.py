@@ -82,7 +82,7 @@ class BrokerProcess:
         self._process.wait()
 
     def service(self, name: str) -> str:
-        """Give the address at which a node of ours serves something, from what it says when all of it is ready."""
+        """Return the address at which a node of ours serves something, from what it says when all of it is ready."""
         address = re.compile(rf"^riverlog ready .*\b{name}=(\S+)", re.MULTILINE)
         deadline = time.monotonic() + READY_SECONDS_MAX
         while (found := address.search(self._log.read_text(errors="replace"))) is None:
@@ -135,11 +135,11 @@ class Riverlog:
         """Do nothing: a node formats its folder when it first starts."""
 
     def copying(self) -> "Riverlog":
-        """Give the same broker without sendfile."""
+        """Return the same broker without sendfile."""
         return Riverlog(self._cache, copying=True)
 
     def flushing(self) -> "Riverlog":
-        """Give the same broker with every acknowledged record of every topic on the medium."""
+        """Return the same broker with every acknowledged record of every topic on the medium."""
         return Riverlog(self._cache, settings=["durability=fsync"])
 
     def start(self, folder: Path) -> BrokerProcess:

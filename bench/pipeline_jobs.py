@@ -32,7 +32,7 @@ class Job:
 
 
 def moment(number: int, *, step_ms: int = 10) -> str:
-    """Give the time of a row: each is a little later than the one before."""
+    """Return the time of a row: each is a little later than the one before."""
     return (BEGIN + timedelta(milliseconds=number * step_ms)).isoformat(timespec="milliseconds")
 
 
@@ -44,7 +44,7 @@ def parsed(records: "DataFrame", schema: str) -> "DataFrame":
 
 
 def record(key: "Column | str", *columns: Any) -> "list[Column]":
-    """Give a result as a record."""
+    """Return a result as a record."""
     from pyspark.sql import functions as sql
 
     named = sql.col(key) if isinstance(key, str) else key
@@ -70,7 +70,7 @@ def revenue(read: Read) -> "DataFrame":
 
 
 def click(number: int) -> str:
-    """Let each user make a hundred clicks, two seconds apart, and never come back."""
+    """Make each user make a hundred clicks, two seconds apart, and never come back."""
     user = number % 200 + number // 20_000 * 200
     return f'{{"user": "user{user}", "page": "/{number % 1000}", "at": "{moment(number)}"}}'
 

@@ -57,7 +57,7 @@ class Ran:
     """Rows that came too late for their windows."""
 
     def plus(self, other: "Ran") -> "Ran":
-        """Give both together."""
+        """Return both together."""
         return Ran(
             self.rows + other.rows,
             self.batch_seconds + other.batch_seconds,

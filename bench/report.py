@@ -130,7 +130,7 @@ def _cell(column: Column | None, row: Row) -> str:
 
 
 def _values(column: Column | None, row: Row) -> list[float]:
-    """Give what counts: nothing where one run failed, for the others say little without it."""
+    """Return what counts: nothing where one run failed, for the others say little without it."""
     if column is None or column.absence is not None:
         return []
     return [sample.values[row.name] for sample in column.samples if row.name in sample.values]

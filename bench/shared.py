@@ -38,7 +38,7 @@ class Batch:
 
 
 def shared(trial: Trial, *, members: int) -> Values:
-    """Let members write batch after batch that one owner commits, then the same with a transaction for each of them."""
+    """Write batches by members that one owner commits, then the same with a transaction for each of them."""
     with fresh_topic(trial.node, partitions=members) as topic:
         try:
             return asyncio.run(_compare(trial, topic, members))
@@ -76,7 +76,7 @@ class Pipeline:
         self._transactional_id, self._owner = owned
 
     async def write_batch(self, number: int) -> Batch:
-        """Let every member join and write, each step by all of them at once, and commit what they wrote."""
+        """Make every member join and write, each step by all of them at once, and commit what they wrote."""
         begun = time.monotonic()
         members = await _all(self._join(line, number, task) for task, line in enumerate(self._lines))
         joined = time.monotonic()

@@ -47,25 +47,25 @@ class Way:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def addressed(self, direction: Any, trial: Trial, **options: str) -> Any:
-        """Give a reader or writer of Spark this format, the node's address, and options."""
+        """Set for a reader or writer of Spark this format, the node's address, and options."""
         bootstrap = {"kafka.bootstrap.servers": f"{trial.node.host}:{trial.node.port}"}
         return direction.format(self.format).options(**bootstrap, **self.options, **options)
 
     def rows(self, trial: Trial, topic: str, **options: str) -> "DataFrame":
-        """Give a topic as it is now."""
+        """Return a topic as it is now."""
         spark = trial.workshop.spark(own_settings() if self.format == OURS else {})
         rows: DataFrame = self.addressed(spark.read, trial, subscribe=topic, **options).load()
         return rows
 
     def stream(self, trial: Trial, topic: str, spark: "SparkSession", **options: str) -> "DataFrame":
-        """Give a topic from its start on."""
+        """Return a topic from its start on."""
         chosen = {"subscribe": topic, "startingOffsets": "earliest", **options}
         rows: DataFrame = self.addressed(spark.readStream, trial, **chosen).load()
         return rows
 
 
 def own_settings() -> dict[str, str]:
-    """Give the settings that riverlog has for queries; those of the whole Spark it has from its start."""
+    """Return the settings that riverlog has for queries; those of the whole Spark it has from its start."""
     from riverlog.spark import settings
 
     return {name: value for name, value in settings().items() if name.startswith(QUERY_SETTINGS)}
@@ -97,7 +97,7 @@ class Meter:
         self.cpu_seconds = 0.0
 
     def plus(self, other: "Meter") -> "Meter":
-        """Give both together."""
+        """Return both together."""
         summed = Meter()
         summed.seconds, summed.cpu_seconds = self.seconds + other.seconds, self.cpu_seconds + other.cpu_seconds
         return summed
@@ -131,7 +131,7 @@ def in_turn(trial: Trial, what: str, measures: Mapping[str, Callable[[], Result]
 
 @contextlib.contextmanager
 def orders(trial: Trial, *, rows: float, value_bytes: int) -> Iterator[tuple[str, int]]:
-    """Give a topic that holds about so many orders, and how many they are."""
+    """Yield a topic that holds about so many orders, and how many they are."""
     batch = BatchBuilder()
     end_ms = round(time.time() * 1000)
     count = BATCH_BYTES_MAX // (value_bytes + RECORD_OVERHEAD_BYTES)
@@ -158,7 +158,7 @@ def expect_rows(seen: int, expected: int) -> None:
 
 
 def written_columns(number: str) -> tuple[str, str]:
-    """Give the key and the value of 100 B, as expressions over a column of numbers."""
+    """Return the key and the value of 100 B, as expressions over a column of numbers."""
     digits = f"lpad(CAST({number} AS STRING), 8, '0')"
     value = f"""concat('{{"order":"', {digits}, '","note":"{"x" * (VALUE_BYTES - 30)}"}}')"""
     return f"CAST({digits} AS BINARY) AS key", f"CAST({value} AS BINARY) AS value"

@@ -86,7 +86,7 @@ def batches(trial: Trial, *, stateful: bool) -> Values:
 
 
 def _batch_ms(trial: Trial, query: Query, place: Place) -> float:
-    """Give the median of a batch's time, without the first ones."""
+    """Return the median of a batch's time, without the first ones."""
     with query.running(trial, place) as started:
         await_batch(started, FIRST_BATCHES)
         deadline = time.monotonic() + trial.seconds

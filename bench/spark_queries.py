@@ -42,18 +42,18 @@ class Place:
 
 
 def on_node(node: Node) -> Place:
-    """Give a new checkpoint on a node of ours."""
+    """Return a new checkpoint on a node of ours."""
     assert isinstance(node, BrokerProcess)
     return Place(f"{node.service('checkpoints')}/pipelines/bench-{uuid.uuid4().hex[:12]}", own_settings())
 
 
 def in_folder(trial: Trial) -> Place:
-    """Give a new checkpoint in a folder of this machine."""
+    """Return a new checkpoint in a folder of this machine."""
     return Place(str(trial.folder / uuid.uuid4().hex[:12]))
 
 
 def usual_place(trial: Trial, way: Way) -> Place:
-    """Give a new checkpoint where users of this way have theirs."""
+    """Return a new checkpoint where users of this way have theirs."""
     return on_node(trial.node) if way.format == OURS else in_folder(trial)
 
 
@@ -77,7 +77,7 @@ class Query:
 
     @contextlib.contextmanager
     def running(self, trial: Trial, place: Place) -> "Iterator[StreamingQuery]":
-        """Let the query wait for more until this is left."""
+        """Make the query wait for more until this is left."""
         spark = self._session(trial, place)
         with _watched(spark) if place.is_on_node else contextlib.nullcontext():
             query = self.start_in(spark, place)
@@ -92,7 +92,7 @@ class Query:
 
 @contextlib.contextmanager
 def _watched(spark: "SparkSession") -> Iterator[None]:
-    """Let the node hear how the queries of a session go, as it does of all that `riverlog.spark.session` makes."""
+    """Report to the node how the queries of a session go, as it does of all that `riverlog.spark.session` makes."""
     from riverlog.spark import watch
 
     watcher = watch(spark)
@@ -136,7 +136,7 @@ def await_batch(query: "StreamingQuery", number: int) -> None:
 
 
 def numbers(spark: "SparkSession", per_batch: int) -> "DataFrame":
-    """Give so many numbers with every batch."""
+    """Return so many numbers with every batch."""
     reader = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", per_batch)
     return reader.option("numPartitions", CORES).load()
 

@@ -42,7 +42,7 @@ class Node(Server, Protocol):
 
     @property
     def data(self) -> Path:
-        """Give the folder that holds a folder per partition."""
+        """Return the folder that holds a folder per partition."""
         ...
 
     def stop(self) -> None:
@@ -62,17 +62,17 @@ class Contender(Protocol):
 
     @property
     def command(self) -> str:
-        """Say how its nodes are started, for the reader of the report."""
+        """Return how its nodes are started, for the reader of the report."""
         ...
 
     @property
     def warm_seconds(self) -> float:
-        """Say how much mixed load it needs before it runs as fast as it can."""
+        """Return how much mixed load it needs before it runs as fast as it can."""
         ...
 
     @property
     def durable_topic(self) -> Mapping[str, str]:
-        """Give the topic settings under which every acknowledged record is on the medium."""
+        """Return the topic settings under which every acknowledged record is on the medium."""
         ...
 
     def prepare(self) -> str:
@@ -101,7 +101,7 @@ class Trial:
 
     @property
     def node(self) -> Node:
-        """Give the contender's warm node, which all lines share except those that start their own."""
+        """Return the contender's warm node, which all lines share except those that start their own."""
         assert self.shared_node is not None
         return self.shared_node
 

@@ -33,7 +33,7 @@ class Workshop:
         self._stack.close()
 
     def spark(self, settings: Mapping[str, str] | None = None) -> "SparkSession":
-        """Give the one local Spark, which has its own connector for Kafka, with settings of the caller's own for it.
+        """Return the one local Spark, which has its own connector for Kafka, with settings of the caller's own for it.
 
         Raise NotRun where none can be had.
         """
@@ -47,14 +47,14 @@ class Workshop:
         return session
 
     def is_new(self, what: str) -> bool:
-        """Tell whether this is done for the first time: a virtual machine compiles what it has done before."""
+        """Return whether this is done for the first time: a virtual machine compiles what it has done before."""
         new = what not in self._done
         self._done.add(what)
         return new
 
 
 def _whole() -> dict[str, str]:
-    """Give what riverlog has for all of a Spark on one machine; to the connector it makes no difference."""
+    """Return what riverlog has for all of a Spark on one machine; to the connector it makes no difference."""
     from riverlog.spark import settings
     from riverlog.spark.sessions.session import ARROW_OPTIONS
 

@@ -118,7 +118,7 @@ async def ask(line: Connection, request: object) -> Any:
 
 
 async def _answered(number: int, what: str) -> bool:
-    """Tell whether it was done, after a pause if it has to be asked again."""
+    """Return whether it was done, after a pause if it has to be asked again."""
     code = error_code(number)
     if code in NOT_YET:
         await asyncio.sleep(AGAIN_SECONDS)
@@ -129,7 +129,7 @@ async def _answered(number: int, what: str) -> bool:
 
 
 def producer_in(response: Any) -> ProducerIdentity:
-    """Give the producer that an answer names."""
+    """Return the producer that an answer names."""
     return ProducerIdentity(ProducerId(response.producer_id), ProducerEpoch(response.producer_epoch))
 
 

@@ -95,6 +95,7 @@ def test_every_module_opens_with_a_promise(module: str) -> None:
     text = SOURCE.joinpath(*module.split(".")).with_suffix(".py").read_text()
     assert text.startswith(('"""', 'r"""'))
     assert len(text.splitlines()) <= 600, "look for the second idea in this module"
+    assert not re.search(r'"""(Give|Let|Say|Tell) ', text), "begin a docstring with what is done"
 
 
 def test_no_file_says_what_is_none_of_its_business() -> None:

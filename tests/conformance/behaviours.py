@@ -71,7 +71,7 @@ class JoinsConsumerGroups(JoinsGroups):
 
 
 def check_group(client: Client, topic: str, group: str, protocol: Protocol) -> None:
-    """Let a second member come and go: nothing is left out, and nothing read twice while nobody comes or goes."""
+    """Make a second member come and go: nothing is left out, and nothing read twice while nobody comes or goes."""
     assert isinstance(client, Joins)
     written = 0
     read: set[Placed] = set()
@@ -376,7 +376,7 @@ def stored_codecs(bootstrap: str, topic: str) -> set[str]:
 
 
 def odd_records(writer: Client) -> tuple[Message, ...]:
-    """Give every kind of record that this client can write."""
+    """Return every kind of record that this client can write."""
     return (*ODD_RECORDS, Message(b"v", headers=(("null", None),))) if writer.writes_null_headers else ODD_RECORDS
 
 

@@ -5,5 +5,5 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Give the folder; it may not exist yet."""
+    """Return the folder; it may not exist yet."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "riverlog" / "conformance"

@@ -14,7 +14,7 @@ from tests.support.node import Node
 
 @pytest.fixture(scope="session")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Give the address of one broker for all tests; our own must still run at the end, and stop cleanly."""
+    """Yield the address of one broker for all tests; our own must still run at the end, and stop cleanly."""
     if given := os.environ.get("CONFORMANCE_BOOTSTRAP"):
         yield given
         return
@@ -26,7 +26,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def fresh_name() -> Callable[[], str]:
-    """Give topic names that nobody used before, also on a broker that outlives this run."""
+    """Return topic names that nobody used before, also on a broker that outlives this run."""
     numbers = itertools.count()
     run = os.urandom(3).hex()
     return lambda: f"conformance-{run}-{next(numbers)}"
@@ -34,7 +34,7 @@ def fresh_name() -> Callable[[], str]:
 
 @pytest.fixture(scope="session")
 def new_topic(bootstrap: str, fresh_name: Callable[[], str]) -> Callable[..., str]:
-    """Give a way to create topics that depends on none of the clients under test."""
+    """Return a way to create topics that depends on none of the clients under test."""
 
     def create(*, partitions: int = 1, **configs: str) -> str:
         name = fresh_name()

@@ -21,7 +21,7 @@ class Program:
     expected: str
 
     def against(self, bootstrap: str, topic: str) -> str:
-        """Give the program's text for another address and a topic that nobody used before."""
+        """Return the program's text for another address and a topic that nobody used before."""
         written = f"{self.client.removesuffix('-kafka')}-orders"
         assert ADDRESS in self.text
         assert written in self.text

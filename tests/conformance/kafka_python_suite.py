@@ -41,7 +41,7 @@ class SpawnedService:
 
 
 def prepare() -> Path:
-    """Give the folder that holds the package `test`, fetching the archive if it is not there yet."""
+    """Return the folder that holds the package `test`, fetching the archive if it is not there yet."""
     release = version("kafka-python")
     cache = cache_folder()
     folder = cache / f"kafka-python-{release}"
@@ -56,7 +56,7 @@ def prepare() -> Path:
 
 
 def environment(bootstrap: str, folder: Path) -> dict[str, str]:
-    """Tell the tests which broker to use; they look for Kafka's folder, but need nothing in it."""
+    """Return for the tests which broker to use; they look for Kafka's folder, but need nothing in it."""
     project = Path(__file__).parents[2]
     return {
         "KAFKA_URI": f"kafka://{bootstrap}",
@@ -67,7 +67,7 @@ def environment(bootstrap: str, folder: Path) -> dict[str, str]:
 
 
 def node(folder: Path) -> Node:
-    """Give a node as the tests take it for granted: it has the id 0, was told which address to advertise, and lets
+    """Return a node as the tests take it for granted: it has the id 0, was told which address to advertise, and lets
     sessions of groups be short."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]

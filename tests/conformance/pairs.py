@@ -16,7 +16,7 @@ Written = tuple[str, Sequence[Message]]
 
 
 def parameters(pairs: Iterable[tuple[str, str]]) -> list[object]:
-    """Give each pair as parameters of a test, to be skipped where one of the two is not installed."""
+    """Return each pair as parameters of a test, to be skipped where one of the two is not installed."""
     missing = cache(why_missing)
     return [
         pytest.param(writer, reader, marks=pytest.mark.skipif(bool(why), reason=str(why)), id=f"{writer} to {reader}")
@@ -29,7 +29,7 @@ class Pairs:
     @pytest.fixture(scope="class")
     @classmethod
     def client_named(cls, bootstrap: str) -> Iterator[Callable[[str], Client]]:
-        """Give one instance of each client for all tests here."""
+        """Yield one instance of each client for all tests here."""
         opened: dict[str, Client] = {}
 
         def give(name: str) -> Client:
@@ -46,7 +46,7 @@ class Pairs:
     def written(
         cls, client_named: Callable[[str], Client], new_topic: Callable[..., str]
     ) -> Callable[[str, str], Written]:
-        """Give a topic that one client wrote with one codec, and what it wrote; written once for all readers."""
+        """Return a topic that one client wrote with one codec, and what it wrote; written once for all readers."""
 
         @cache
         def write(writer_name: str, codec: str) -> Written:
@@ -68,7 +68,7 @@ class Pairs:
         written: Callable[[str, str], Written],
         bootstrap: str,
     ) -> Callable[[str, str, str], None]:
-        """Give the check itself: the same records, whoever looks."""
+        """Return the check itself: the same records, whoever looks."""
 
         def check(writer_name: str, reader_name: str, codec: str) -> None:
             topic, messages = written(writer_name, codec)

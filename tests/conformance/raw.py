@@ -55,7 +55,7 @@ class Connection:
         self._socket.sendall(content)
 
     def finish_sending(self) -> None:
-        """Say that no more will come, while still listening."""
+        """Announce that no more will come, while still listening."""
         self._socket.shutdown(socket.SHUT_WR)
 
     def receive(self) -> tuple[int, "Reader"]:
@@ -242,7 +242,7 @@ class Fetched:
 
     @property
     def batches(self) -> list[tuple[int, int]]:
-        """Give base offset and codec of each whole batch."""
+        """Return base offset and codec of each whole batch."""
         found, position = [], 0
         while len(self.records) - position >= 61:
             base_offset, length = struct.unpack_from(">qi", self.records, position)

@@ -36,7 +36,7 @@ class Tally:
         return [test for test, said in self.outcomes.items() if said.partition(":")[0] == outcome]
 
     def reasons(self) -> set[str]:
-        """Say why tests were not run."""
+        """Return why tests were not run."""
         return {said.partition(": ")[2] for said in self.outcomes.values() if said.startswith("not run")}
 
 

@@ -23,7 +23,7 @@ def producer_of(bootstrap: str, transactional_id: str) -> Producer:
 
 
 def refusal_of(act: Callable[[float], None]) -> int | None:
-    """Give the code with which librdkafka refuses; nothing of the error is kept, and so none of its producer."""
+    """Return the code with which librdkafka refuses; nothing of the error is kept, and so none of its producer."""
     try:
         act(WAIT_SECONDS_MAX)
     except KafkaException as error:

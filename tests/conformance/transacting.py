@@ -62,7 +62,7 @@ class WritesTransactions:
 
 
 def committed(bootstrap: str, group: str, topic: str) -> int | None:
-    """Give the group's offset, once no transaction is about to change it."""
+    """Return the group's offset, once no transaction is about to change it."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "isolation.level": "read_committed"})
     (found,) = consumer.committed([TopicPartition(topic, 0)], WAIT_SECONDS_MAX)
     consumer.close()

@@ -50,7 +50,7 @@ class Writer(NamedTuple):
     epoch: int
 
     def moved(self, epochs: int) -> "Writer":
-        """Give the same producer so many epochs later, or earlier."""
+        """Return the same producer so many epochs later, or earlier."""
         return Writer(self.id, self.epoch + epochs)
 
 
@@ -151,7 +151,7 @@ class Talk:
         self._say(f"{what} for {self._of(writer)}", *_marked(answer))
 
     async def describe(self) -> None:
-        """Say where the transactional id stands."""
+        """Check where the transactional id stands."""
         (held,) = (await self._connection.request(DescribeTransactionsRequest([self._name]))).transaction_states
         writer = Writer(held.producer_id, held.producer_epoch)
         self._say(f"described as {held.transaction_state}", held.error_code, writer)

@@ -46,7 +46,7 @@ def begin_at_committed(consumer: Consumer, names: list[TopicPartition]) -> None:
 
 
 def positions(consumer: Consumer, names: list[TopicPartition]) -> list[TopicPartition]:
-    """Give the next offset to read of each partition: what was committed where nothing was read since."""
+    """Return the next offset to read of each partition: what was committed where nothing was read since."""
     committed = {each.partition: max(each.offset, 0) for each in consumer.committed(names, _SECONDS_MAX)}
     return [
         TopicPartition(each.topic, each.partition, each.offset if each.offset >= 0 else committed[each.partition])

@@ -4,6 +4,6 @@ import signal
 
 
 def pytest_configure() -> None:
-    """Let processes that are started here hear Ctrl-C, also behind `nohup`."""
+    """Make processes that are started here hear Ctrl-C, also behind `nohup`."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

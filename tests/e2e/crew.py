@@ -32,13 +32,13 @@ class Member:
             self._process = subprocess.Popen(command, stdout=file, stderr=errors, cwd=_ROOT)
 
     def events(self) -> list[tuple[str, Any]]:
-        """Give all that was told so far; the last line of one that was killed may be half a line."""
+        """Return all that was told so far; the last line of one that was killed may be half a line."""
         lines = self._out.read_text().splitlines(keepends=True)
         return [tuple(json.loads(line)) for line in lines if line.endswith("\n")]
 
     @property
     def partitions(self) -> list[int]:
-        """Give what the member has."""
+        """Return what the member has."""
         held: set[int] = set()
         for what, about in self.events():
             if what == "assigned":
@@ -48,7 +48,7 @@ class Member:
         return sorted(held)
 
     def told(self, kind: str) -> list[Any]:
-        """Give all that it told of one kind, in one list."""
+        """Return all that it told of one kind, in one list."""
         return [each for what, about in self.events() if what == kind for each in about]
 
     def kill(self) -> None:
@@ -57,7 +57,7 @@ class Member:
         self._process.wait()
 
     def stop(self) -> None:
-        """Let it leave in good order."""
+        """Leave in good order."""
         self._process.send_signal(signal.SIGTERM)
         assert self._process.wait(SECONDS_MAX) == 0, self._out.with_suffix(".err").read_text()
 
@@ -87,11 +87,11 @@ class Crew:
         return self.members[-1]
 
     def read(self) -> set[tuple[int, int]]:
-        """Give what any of them has read, as (partition, offset)."""
+        """Return what any of them has read, as (partition, offset)."""
         return {(index, offset) for member in self.members for index, offset in member.told("read")}
 
     def committed(self) -> dict[int, int]:
-        """Give the highest offset whose commit was acknowledged, by partition."""
+        """Return the highest offset whose commit was acknowledged, by partition."""
         highest: dict[int, int] = {}
         for member in self.members:
             for index, offset in member.told("committed"):

@@ -38,7 +38,7 @@ async def main() -> None:
 
 
 def part(batch: SharedBatch, task: int, first: int, end: int) -> list[NewRecord]:
-    """Give records that every attempt of the task would write alike."""
+    """Return records that every attempt of the task would write alike."""
     return [NewRecord("out", f"{batch.number} {task} {number}") for number in range(first, end)]
 
 

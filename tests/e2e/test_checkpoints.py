@@ -157,7 +157,7 @@ def test_a_large_file_passes_through_little_memory(node: Node) -> None:
 
 
 def anonymous_bytes(node: Node) -> int:
-    """Give the memory that is the process' own; pages of its files are not."""
+    """Return the memory that is the process' own; pages of its files are not."""
     for line in Path(f"/proc/{node.pid}/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024

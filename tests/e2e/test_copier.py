@@ -55,7 +55,7 @@ class Copier:
 
     @property
     def is_through(self) -> bool:
-        """Tell whether it has reached the end of the input."""
+        """Return whether it has reached the end of the input."""
         return self.process.poll() == 0
 
     def errors(self) -> str:

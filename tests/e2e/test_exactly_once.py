@@ -199,7 +199,7 @@ def test_a_worker_that_was_replaced_while_it_slept_is_fenced(tmp_path: Path) -> 
 
 
 def until_ended(zombie: Worker, original: Original) -> None:
-    """Give it something to copy until it has tried to."""
+    """Write something to copy until it has tried to."""
 
     def ended() -> bool:
         original.write(PARTITIONS)

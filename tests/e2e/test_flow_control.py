@@ -102,7 +102,7 @@ def test_our_client_pauses_while_others_fill_the_memory(tmp_path: Path, monkeypa
 
 @contextmanager
 def bursting(node: Node, count: int = PRODUCERS) -> Iterator[list[Future[tuple[int, int]]]]:
-    """Let so many producers send a burst each, all at once; give the partitions and offsets they are told."""
+    """Make so many producers send a burst each, all at once; return the partitions and offsets they are told."""
     records = batch_of([bytes(BURST)])
     bursts = [
         encode_request(PRODUCE, 9, 1, "greedy", ProduceRequest(acks=-1, timeout_ms=600_000, topic_data=[topic]))
@@ -149,7 +149,7 @@ async def be_served(bootstrap: str, offsets: list[Future[tuple[int, int]]]) -> t
 
 
 async def read_back(bootstrap: str) -> list[tuple[int, int]]:
-    """Give partition and offset of all bursts that can be read."""
+    """Return partition and offset of all bursts that can be read."""
     found: list[tuple[int, int]] = []
     partitions = [TopicPartition("bursts", index) for index in range(PARTITIONS)]
     async with asyncio.timeout(SECONDS_MAX), Consumer(bootstrap) as consumer:
@@ -163,12 +163,12 @@ async def read_back(bootstrap: str) -> list[tuple[int, int]]:
 
 
 def told(latencies: list[float]) -> str:
-    """Say how long something took."""
+    """Return how long something took."""
     latencies = sorted(latencies)
     return f"{latencies[len(latencies) // 2] * 1000:.0f} ms at the median and {latencies[-1] * 1000:.0f} at most"
 
 
 def memory(node: Node, what: str) -> int:
-    """Give what the system counts of the node: VmRSS is its resident memory now, VmHWM the most that it ever was."""
+    """Return what the system counts of the node: VmRSS is its resident memory now, VmHWM the most that it ever was."""
     status = Path(f"/proc/{node.pid}/status").read_text()
     return int(status.split(f"{what}:")[1].split()[0]) * 1024

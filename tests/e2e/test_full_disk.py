@@ -56,7 +56,7 @@ def riverlog(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def told_by_ready(node: Node) -> str:
-    """Give the status and the reason why the node is not ready; `ready` where it is."""
+    """Return the status and the reason why the node is not ready; `ready` where it is."""
     try:
         with urllib.request.urlopen(f"{node.addresses['metrics']}/ready") as answer:
             return str(json.load(answer)["status"])

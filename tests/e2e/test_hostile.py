@@ -43,7 +43,7 @@ def connect(node: Node) -> socket.socket:
 
 
 def answer(peer: socket.socket) -> bytes:
-    """Give the correlation id of the next answer."""
+    """Return the correlation id of the next answer."""
     stream = peer.makefile("rb")
     return stream.read(int.from_bytes(stream.read(4)))[:4]
 

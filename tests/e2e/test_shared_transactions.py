@@ -45,7 +45,7 @@ class Task:
         self.process.stdin.flush()
 
     def finished(self) -> Membership:
-        """Let it write all, and give who it was."""
+        """Wait until it has written all, and return who it was."""
         assert self.heard() == "joined"
         self.go_on()
         assert self.heard() == "wrote"

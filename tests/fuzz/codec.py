@@ -81,5 +81,5 @@ def try_input(target: str, data: bytes, kept: dict[str, bytes], report: CodecRep
 
 
 def _memory_bytes() -> int:
-    """Give what is resident now; the most that ever was would be that of one large input, and of the parent process."""
+    """Return what is resident now; the most that ever was would be that of one large input, or of the parent."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -14,7 +14,7 @@ _NUMBER: Final = re.compile(r"-?\b[0-9a-fx]*\d[0-9a-fx]*\b|'[^']*'")
 
 
 def load(target: str) -> dict[str, bytes]:
-    """Give the kept inputs by what they lead to."""
+    """Return the kept inputs by what they lead to."""
     path = FOLDER / f"{target}.txt"
     lines = path.read_text().splitlines() if path.exists() else []
     return {what: bytes.fromhex(digits) for digits, _, what in (line.partition(" # ") for line in lines)}
@@ -28,5 +28,5 @@ def save(target: str, inputs: dict[str, bytes]) -> None:
 
 
 def kind_of(outcome: str) -> str:
-    """Give an outcome without what varies."""
+    """Return an outcome without what varies."""
     return _NUMBER.sub("N", outcome.partition("\n")[0].partition(" codec can't decode")[0])[:160]

@@ -120,7 +120,7 @@ class _Visit:
         self._last = "nothing"
 
     async def run(self) -> None:
-        """Let a node have requests of every kind, and see that it serves as before, now and after a restart."""
+        """Send a node requests of every kind, and see that it serves as before, now and after a restart."""
         await self._start()
         made = BoundaryRequests(self._random, await self._create_topics())
         line = await connected(self._universe)

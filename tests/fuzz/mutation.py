@@ -20,7 +20,7 @@ _CHANGES_MAX: Final = 4
 
 
 def mutate(data: bytes, random: Random, other: bytes = b"") -> bytes:
-    """Give the bytes with a few changes; `other` is where foreign parts come from."""
+    """Return the bytes with a few changes; `other` is where foreign parts come from."""
     raw = bytearray(data)
     for _ in range(random.randrange(1, _CHANGES_MAX + 1)):
         at = random.randrange(len(raw) + 1)

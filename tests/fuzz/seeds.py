@@ -11,7 +11,7 @@ from tests.support.kio_oracle import random_message
 
 
 def seeds_of(target: str, random: Random) -> list[bytes]:
-    """Give valid inputs for a target."""
+    """Return valid inputs for a target."""
     match target:
         case "request":
             return [frame[4:] for frame in requests(random)]
@@ -31,7 +31,7 @@ def seeds_of(target: str, random: Random) -> list[bytes]:
 
 
 def requests(random: Random, each: int = 3) -> list[bytes]:
-    """Give frames with their lengths, some of every API and version."""
+    """Return frames with their lengths, some of every API and version."""
     return [
         encode_request(api, version, random.getrandbits(31), "fuzz", random_message(api.request, version, random))
         for api in APIS
@@ -41,7 +41,7 @@ def requests(random: Random, each: int = 3) -> list[bytes]:
 
 
 def batches(random: Random) -> list[bytes]:
-    """Give batches as producers send them."""
+    """Return batches as producers send them."""
     made = []
     for codec in Compression:
         for count in (1, 2, 40):

@@ -44,7 +44,7 @@ class TooSlow(Exception):
 
 
 def outcome(target: str, data: bytes) -> str:
-    """Let a target have the bytes; give what it made of them, as a sentence."""
+    """Pass the bytes to a target, and return what it made of them, as a sentence."""
     if target in ("columns", "layouts"):
         _compile_kernels()
     began = time.process_time()  # others may use the machine too

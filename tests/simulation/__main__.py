@@ -51,7 +51,7 @@ _KINDS: Final[dict[str, Callable[[int], Plan]]] = {
 
 
 def _plan_of(seed: int, only: str | None) -> Plan:
-    """Give a seed's plan: of the kind that is wanted, or of each kind in turn; in some plain ones bits rot."""
+    """Return a seed's plan: of the kind that is wanted, or of each kind in turn; in some plain ones bits rot."""
     return _KINDS[only or list(_KINDS)[seed % len(_KINDS)]](seed)
 
 

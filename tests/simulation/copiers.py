@@ -41,7 +41,7 @@ class Copiers:
         self._attempts = count(1)
 
     def start(self, number: int) -> None:
-        """Let a copier be there."""
+        """Start a copier."""
         self.present = True
         if number not in self._copiers:
             self._copiers[number] = _Copier(
@@ -49,7 +49,7 @@ class Copiers:
             )
 
     def die(self, number: int, turns: int) -> None:
-        """Let a copier be gone."""
+        """End a copier."""
         copier = self._copiers.pop(number, None)
         if copier is not None:
             self._scene.spawn(copier.die(turns))
@@ -60,13 +60,13 @@ class Copiers:
             self._copiers[number].line.freeze_for(seconds)
 
     def settle(self) -> None:
-        """Let all go on, and at least one be there."""
+        """Continue all, and start one where none is there."""
         for copier in self._copiers.values():
             copier.line.thaw()
         self.start(0)
 
     async def stop(self) -> None:
-        """Let all be gone."""
+        """End all."""
         for copier in self._copiers.values():
             await copier.die(0)
         self._copiers.clear()
@@ -139,7 +139,7 @@ class _Copier:
         )
 
     async def _copy(self, record: ConsumerRecord) -> Sequence[NewRecord]:
-        """Give the copy of a record under a name of its own, by which all copies of it are known."""
+        """Return the copy of a record under a name of its own, by which all copies of it are known."""
         original = name_of(record.key, record.value)
         transaction = self._producer.transaction_noted
         assert transaction is not None
@@ -151,5 +151,5 @@ class _Copier:
 
 
 def original_of(copy: Value) -> Value:
-    """Give the name of the record that this is a copy of."""
+    """Return the name of the record that this is a copy of."""
     return copy.rpartition(_ATTEMPT)[0]

@@ -34,11 +34,11 @@ class World(Protocol):
     disk: MemoryDisk
 
     def after_crash(self, seed: int) -> Self:
-        """Give this world as it would go on if the power failed now; this one knows nothing of it."""
+        """Return this world as it would go on if the power failed now; this one knows nothing of it."""
         ...
 
     def expectations(self) -> str:
-        """Tell what must be found, to compare worlds by."""
+        """Return what must be found, to compare worlds by."""
         ...
 
     def aftermath(self) -> list[str]:
@@ -62,7 +62,7 @@ class Crash(NamedTuple):
     copy: int
 
     def strike(self, world: World) -> World:
-        """Give the world as it would go on."""
+        """Return the world as it would go on."""
         return world.after_crash(self.call * 1_000 + self.copy)
 
 
@@ -80,7 +80,7 @@ class _Left:
 
 
 def wrong_at_crash_points(scenario: Scenario, *, copies: int = COPIES) -> list[str]:
-    """Let the power fail everywhere; give what was wrong."""
+    """Lose power everywhere, and return what was wrong."""
     return [_say(scenario, crashes, wrong) for crashes, wrong in _search(scenario, nullcontext, copies)]
 
 
@@ -144,7 +144,7 @@ def _live(world: World, life: Callable[[Any], None], before_step: Callable[[str,
 
 
 def _is_wrong_anyway(scenario: Scenario, crashes: tuple[Crash, ...]) -> bool:
-    """Tell whether something is wrong behind the same crashes when nothing is left out."""
+    """Return whether something is wrong behind the same crashes when nothing is left out."""
     world = scenario.begin()
     for life, crash in zip(scenario.lives, crashes, strict=False):
         world = _lose_at(world.after_crash(0), life, crash)

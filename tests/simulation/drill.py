@@ -64,7 +64,7 @@ class Expected:
     """All below this offset is compacted."""
 
     def copy(self) -> "Expected":
-        """Give one that can go its own way."""
+        """Return one that can go its own way."""
         columns = {name: list(getattr(self, name)) for name in ("written", "epochs", "times", "sequences")}
         return replace(self, **columns)
 
@@ -144,7 +144,7 @@ class Drill:
         return self.wrong
 
     def after_crash(self, seed: int) -> "Drill":
-        """Give this drill as it would go on if the power failed now; this one knows nothing of it."""
+        """Return this drill as it would go on if the power failed now; this one knows nothing of it."""
         other = copy(self)
         other.disk = self.disk.after_crash(Random(seed))
         other.wrong = list(self.wrong)
@@ -154,7 +154,7 @@ class Drill:
         return other
 
     def expectations(self) -> str:
-        """Tell what must be found, to compare drills by."""
+        """Return what must be found, to compare drills by."""
         return f"{self._partitions} {self._gone} {self._identity} {self._may_be_clean} {self._must_be_clean}"
 
     def aftermath(self) -> list[str]:

@@ -50,7 +50,7 @@ class GroupLedger:
             self._floors.clear()
 
     def floors(self, group: str) -> dict[TopicPartition, int]:
-        """Give what is promised to a group now."""
+        """Return what is promised to a group now."""
         return {partition: floor for (name, partition), floor in self._floors.items() if name == group}
 
     def answered(self, group: str, before: Mapping[TopicPartition, int], answer: Mapping[TopicPartition, int]) -> None:

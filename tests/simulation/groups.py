@@ -57,12 +57,12 @@ class Groups:
         )
 
     def leave(self, number: int) -> None:
-        """Let a member leave in good order, if there is one of this number."""
+        """Make a member leave in good order, if there is one of this number."""
         if (member := self._members.pop(number, None)) is not None:
             self._scene.spawn(member.leave())
 
     def vanish(self, number: int) -> None:
-        """Let a member end without a word, if there is one of this number."""
+        """Make a member end without a word, if there is one of this number."""
         if (member := self._members.pop(number, None)) is not None:
             self._scene.spawn(member.vanish())
 
@@ -149,7 +149,7 @@ class Groups:
     async def _lag(
         self, admin: Admin, group: str, partitions: list[TopicPartition]
     ) -> list[tuple[TopicPartition, int, int]]:
-        """Give the partitions in which there is something left to read, with what is committed and the end."""
+        """Return the partitions in which there is something left to read, with what is committed and the end."""
         starts = await admin.list_offsets(dict.fromkeys(partitions, "earliest"))
         ends = await admin.list_offsets(dict.fromkeys(partitions, "latest"))
         committed = {each: at.offset for each, at in (await admin.group_offsets(group)).items()}

@@ -29,13 +29,13 @@ class Label:
     number: int
 
     def value(self) -> bytes:
-        """Give the record's value: the label, and a filling that follows from it. Many have the same size."""
+        """Return the record's value: the label, and a filling that follows from it. Many have the same size."""
         label = f"{self.topic} {self.incarnation} {self.partition} {self.producer} {self.number}|".encode()
         random = Random(crc32(label))
         return label + random.randbytes(random.choice((30, 30, 140, 740)) - len(label))
 
     def key(self) -> bytes | None:
-        """Give the record's key; every third has none, and in a compacted topic many have the same."""
+        """Return the record's key; every third has none, and in a compacted topic many have the same."""
         if self.topic == COMPACTED_TOPIC:
             return b"key %d" % (self.number % _COMPACTED_KEYS)
         return None if self.number % 3 == 0 else b"key %d" % self.number

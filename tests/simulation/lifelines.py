@@ -40,7 +40,7 @@ class Lifeline:
         asyncio.get_running_loop().call_later(seconds, self.thaw)
 
     def thaw(self) -> None:
-        """Let through what was held back."""
+        """Pass on what was held back."""
         self._thawed.set()
         for socket in self._sockets:
             socket.thaw()
@@ -121,7 +121,7 @@ class _HeldSocket:
             self._socket.close()
 
     def hold(self) -> None:
-        """Tell nobody that there is something to receive."""
+        """Keep from everybody that there is something to receive."""
         if not self._socket.closed:
             self._socket.on_readable(None)
 

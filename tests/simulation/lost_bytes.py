@@ -57,13 +57,13 @@ class LostBytesDrill:
         self._lose(log, random)
 
     def after_crash(self, seed: int) -> "LostBytesDrill":
-        """Give this drill as it would go on if the power failed now; this one knows nothing of it."""
+        """Return this drill as it would go on if the power failed now; this one knows nothing of it."""
         other = copy(self)
         other.disk = self.disk.after_crash(Random(seed))
         return other
 
     def expectations(self) -> str:
-        """Tell what must be found, to compare drills by."""
+        """Return what must be found, to compare drills by."""
         return f"{self._flushed}"
 
     def live(self) -> None:
@@ -87,7 +87,7 @@ class LostBytesDrill:
         return Log.open(self.disk, FOLDER, CONFIG, recovery_point=self._flushed, clean=False, now_ms=NOW)
 
     def _lose(self, log: Log, random: Random) -> None:
-        """Let the last segment lose its end, and be gone altogether in some drills."""
+        """Remove the end of the last segment, and in some drills all of it."""
         path = log.segments.active.path(LOG_SUFFIX)
         self.disk.shorten(path, random.randrange(log.segments.active.size))
         if random.random() < 0.3:

@@ -72,7 +72,7 @@ class CuttableNetwork(MemoryNetwork):
                 stream.other.end()
 
     def vanish(self) -> None:
-        """Let the machine that listens be gone: nothing is accepted, and clients see their streams end."""
+        """Remove the machine that listens: nothing is accepted, and clients see their streams end."""
         self._listeners.clear()
         for stream in self._streams:
             stream.other.close()
@@ -101,7 +101,7 @@ class SteppingWorkers:
         return job.done
 
     def pause(self) -> None:
-        """Let the loop go on, if this is a worker's thread."""
+        """Make the loop go on, if this is a worker's thread."""
         job: _Job | None = getattr(self._local, "job", None)
         if job is not None:
             job.pause()
@@ -146,7 +146,7 @@ class _Job:
         _thread.start_new_thread(self._run, ())
 
     def go_on(self) -> None:
-        """Let the thread run to its next pause, or to its end."""
+        """Make the thread run to its next pause, or to its end."""
         self._may_run.release()
         self._has_paused.acquire()
 
@@ -312,7 +312,7 @@ class Machine:
 
     @contextmanager
     def looking(self) -> Iterator[None]:
-        """Let the block read the disk as if nobody did: no time passes, and nothing fails that was to fail later."""
+        """Read the disk in this block as if nobody did: no time passes, and nothing fails that was to fail later."""
         disk = self.disk
         step, fails_in, steps = disk.before_step, disk.fails_in, disk.steps
         disk.before_step, disk.fails_in = lambda _kind, _path: None, None

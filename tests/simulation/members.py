@@ -24,7 +24,7 @@ _THINK_SECONDS: Final = (0.0, 0.0, 0.05, 0.5, 6.0)
 
 
 def group_of(number: int) -> str:
-    """Give the group that a member belongs to."""
+    """Return the group that a member belongs to."""
     return list(GROUPS)[number % len(GROUPS)]
 
 

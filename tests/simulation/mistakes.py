@@ -26,7 +26,7 @@ class Mistakes:
         self._late = False
 
     def expect(self, after: int, *, late: bool) -> None:
-        """Let the request behind the next `after` ones fail, at the end of its work if `late`."""
+        """Make the request behind the next `after` ones fail, at the end of its work if `late`."""
         self._due_in, self._late = after, late
 
     def forget(self) -> None:

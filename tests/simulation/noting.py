@@ -33,12 +33,12 @@ class NotingProducer(Producer):
 
     @property
     def transaction_noted(self) -> Transaction | None:
-        """Give the transaction that is open, or was last."""
+        """Return the transaction that is open, or was last."""
         return self._transactions.noted if isinstance(self._transactions, _NotingTransactions) else None
 
     @property
     def is_open(self) -> bool:
-        """Tell whether a transaction waits for its end."""
+        """Return whether a transaction waits for its end."""
         return self._transactions is not None and isinstance(self._transactions.state, Open | Settling | Broken)
 
     def send_soon(

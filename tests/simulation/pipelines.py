@@ -41,11 +41,11 @@ class Pipelines:
         self._pipelines: dict[int, Pipeline] = {}
 
     def start(self, number: int, *, anew: bool) -> None:
-        """Let a driver take over, in a new run of the pipeline or in the one that there is."""
+        """Make a driver take over, in a new run of the pipeline or in the one that there is."""
         self._pipeline(number).start(anew=anew)
 
     def die(self, number: int, turns: int) -> None:
-        """Let the driver that came last be gone."""
+        """End the driver that came last."""
         if number in self._pipelines:
             self._pipelines[number].die(turns)
 
@@ -55,7 +55,7 @@ class Pipelines:
             self._pipelines[number].freeze(seconds)
 
     async def settle(self) -> None:
-        """Let all drivers be gone, and ask once more how far each pipeline has come."""
+        """End all drivers, and ask once more how far each pipeline has come."""
         for pipeline in self._pipelines.values():
             await pipeline.settle()
 
@@ -102,12 +102,12 @@ class Pipeline:
         return f"run{self._runs}"
 
     def start(self, *, anew: bool) -> None:
-        """Let a driver take over."""
+        """Make a driver take over."""
         self._runs += anew
         self._drivers.append(_Driver(self, f"{self.name}.driver{next(self._lives)}", self.incarnation))
 
     def die(self, turns: int) -> None:
-        """Let the driver that came last be gone."""
+        """End the driver that came last."""
         if self._drivers:
             self.scene.spawn(self._drivers.pop().die(turns))
 
@@ -117,7 +117,7 @@ class Pipeline:
             self._drivers[-1].line.freeze_for(seconds)
 
     def attempt(self, batch: SharedBatch, task: int, fate: str) -> Attempt:
-        """Let another attempt of a task begin."""
+        """Make another attempt of a task begin."""
         number = len(self._attempts) + 1
         attempt = Attempt(self.scene, self.history, batch, task=task, number=number, fate=fate)
         self._attempts.append(attempt)
@@ -152,7 +152,7 @@ class Pipeline:
                 self.history.aborted(other.transaction)
 
     async def settle(self) -> None:
-        """Let all be gone, and a last driver of each incarnation ask how far it has come."""
+        """End all, and make a last driver of each incarnation ask how far it has come."""
         for driver in self._drivers:
             await driver.die(0)
         for attempt in self._attempts:
@@ -303,14 +303,14 @@ class _Driver:
             return True
 
     async def _abort_in_doubt(self, batch: SharedBatch, transaction: Transaction) -> bool:
-        """Give a batch up of which nobody knows whether it is committed; whoever says that it is, knows it."""
+        """Abandon a batch of which nobody knows whether it is committed; whoever says that it is, knows it."""
         await self._owner.abort(batch)
         self._scene.say(f"{transaction.name} is aborted after all")
         self._history.aborted(transaction)
         return False
 
     async def _run_task(self, batch: SharedBatch, task: int, begun: list[Attempt]) -> Attempt | None:
-        """Let attempts of a task write until one has finished, and give it; all are among those `begun`."""
+        """Make attempts of a task write until one has finished, and return it; all are among those `begun`."""
         for _ in range(_ATTEMPTS_MAX):
             fate = self._random.choice(FATES)
             attempts = [self._pipeline.attempt(batch, task, fate)]

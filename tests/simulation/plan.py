@@ -279,7 +279,7 @@ def draw_failing_flushes(seed: int) -> Plan:
 
 
 def with_rot(plan: Plan) -> Plan:
-    """Let bits rot now and then while a plan is carried out."""
+    """Make bits rot now and then while a plan is carried out."""
     random = Random(f"{plan.seed} rot")
     steps = list(plan.steps)
     for _ in range(random.randrange(1, 12)):
@@ -289,7 +289,7 @@ def with_rot(plan: Plan) -> Plan:
 
 
 def with_churn(plan: Plan) -> Plan:
-    """Let topics come and go beside a plan, again and again under the same name."""
+    """Make topics come and go beside a plan, again and again under the same name."""
     random = Random(f"{plan.seed} churn")
     steps = list(plan.steps)
     for _ in range(random.randrange(1, 5)):
@@ -299,7 +299,7 @@ def with_churn(plan: Plan) -> Plan:
 
 
 def with_groups(plan: Plan) -> Plan:
-    """Let members of groups come, go and commit while a plan is carried out.
+    """Make members of groups come, go and commit while a plan is carried out.
 
     No topic is deleted then: a group would go on in the new one where it was in the old, as with Kafka.
     """

@@ -71,7 +71,7 @@ class Readers:
         return label
 
     async def end(self, topic: Topic) -> None:
-        """Let a topic's reader end."""
+        """Make a topic's reader end."""
         if topic.reader is not None:
             topic.reader.cancel()
             await asyncio.wait([topic.reader])

@@ -275,7 +275,7 @@ class _Run:
     # -- the end
 
     async def _settle(self) -> None:
-        """Let all trouble end and everything under way come to its end; then lose power once more."""
+        """End all trouble, and wait until everything under way has come to its end; then lose power once more."""
         self._scene.machine.heal()
         if self._scene.machine.node is not None and self._scene.machine.node.not_ready():
             self._scene.machine.lose_power()  # a directory that is offline comes back with a restart

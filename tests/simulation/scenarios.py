@@ -101,14 +101,14 @@ def _cut_epoch(drill: Drill) -> None:
 
 
 def _go_on_in_epoch(drill: Drill) -> None:
-    """Let the epoch begin earlier than it did before the cut."""
+    """Make the epoch begin earlier than it did before the cut."""
     drill.open()
     drill.append_batch(COMPACTED, [(KEYS[0], 5, NOW)])
     drill.flush(COMPACTED)
 
 
 def _flush_slowly(drill: Drill) -> None:
-    """Let the checkpoints be written while a flush is under way."""
+    """Make the checkpoints be written while a flush is under way."""
     drill.open()
     drill.append(PLAIN)
     drill.flush(PLAIN, meanwhile=drill.checkpoint)
@@ -181,7 +181,7 @@ def _drills(
     durability: Durability = Durability.FSYNC,
     seeds: Iterable[int] = (0,),
 ) -> list[Scenario]:
-    """Give a scenario in variants: in each there are other batches, times and epochs."""
+    """Return a scenario in variants: in each there are other batches, times and epochs."""
     return [Scenario(f"{name} {seed}", partial(_prepared, prepare, durability, seed), lives) for seed in seeds]
 
 

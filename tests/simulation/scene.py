@@ -76,7 +76,7 @@ class Scene:
             self.trace.append(line)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Let something go on beside the steps."""
+        """Start something beside the steps."""
         task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -95,7 +95,7 @@ class Scene:
                 await asyncio.sleep(0.05)
 
     def trouble(self, action: plans.Trouble) -> None:
-        """Let something befall the machine."""
+        """Cause some trouble to the machine."""
         machine = self.machine
         match action:
             case plans.PowerLoss(0):
@@ -137,7 +137,7 @@ class Scene:
             self.ledger.blame(f"damage: {damage}")
 
     def outcome(self) -> Outcome:
-        """Give what came of the plan."""
+        """Return what came of the plan."""
         machine = self.machine
         self.say(f"end after {machine.lives} lives")
         self.counts.update(

@@ -15,7 +15,7 @@ _NUMBER: Final = re.compile(r"\d+")
 
 
 def shrink(outcome: Outcome) -> Plan:
-    """Give the smallest plan found that leads to the same kind of violation."""
+    """Return the smallest plan found that leads to the same kind of violation."""
     wanted = kind_of(outcome.violations[0])
 
     def fails(plan: Plan) -> bool:
@@ -26,7 +26,7 @@ def shrink(outcome: Outcome) -> Plan:
 
 
 def kind_of(violation: str) -> str:
-    """Give a violation without its numbers."""
+    """Return a violation without its numbers."""
     return _NUMBER.sub("N", violation)
 
 

@@ -77,13 +77,13 @@ def _noticed_by_nodes(off: Off, draw: Callable[[int], Plan]) -> str | None:
 
 
 def _skip_sync(of: Callable[[str], bool]) -> Off:
-    """Let the sync of some files do nothing."""
+    """Make the sync of some files do nothing."""
     sync = MemoryFile.sync
     return lambda: mock.patch.object(MemoryFile, "sync", lambda file: None if of(file.path) else sync(file))
 
 
 def _skip_folder_sync(of: Callable[[str], bool]) -> Off:
-    """Let the sync of some folders do nothing."""
+    """Make the sync of some folders do nothing."""
     sync = MemoryDisk.sync_folder
     return lambda: mock.patch.object(
         MemoryDisk, "sync_folder", lambda disk, folder: None if of(folder) else sync(disk, folder)

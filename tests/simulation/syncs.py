@@ -48,7 +48,7 @@ class LeftOut:
 
     @property
     def is_missed(self) -> bool:
-        """Tell whether something is still not on the medium that should be."""
+        """Return whether something is still not on the medium that should be."""
         return any(unsynced.changes - len(unsynced.pending) < upto for unsynced, upto in self._noted)
 
 
@@ -66,7 +66,7 @@ class Place:
 
     @contextmanager
     def left_out(self) -> Iterator["LeftOut"]:
-        """Let the call return at once, as if it had waited."""
+        """Return at once, as if the call had waited."""
         sync, sync_folder, left_out = MemoryFile.sync, MemoryDisk.sync_folder, LeftOut()
 
         def sync_file_or_not(file: MemoryFile) -> None:

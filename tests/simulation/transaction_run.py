@@ -201,7 +201,7 @@ class TransactionalRun:
     # -- the end
 
     async def _settle(self) -> None:
-        """Let all trouble end and everybody finish; see that nothing stays open."""
+        """End all trouble, and wait until everybody has finished; see that nothing stays open."""
         scene, machine = self._scene, self._scene.machine
         machine.heal()
         if machine.node is not None and machine.node.not_ready():
@@ -302,7 +302,7 @@ class TransactionalRun:
 
 
 def _difference(these: list[Value], others: list[Value]) -> list[Value]:
-    """Give what is in these and not in others, or all from the first difference in order on."""
+    """Return what is in these and not in others, or all from the first difference in order on."""
     more = list((Counter(these) - Counter(others)).elements())
     return more or [each for each, other in zip(these, others, strict=False) if each != other]
 

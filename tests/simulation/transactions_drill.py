@@ -36,14 +36,14 @@ class TransactionsDrill:
         """The last of what was committed and flushed."""
 
     def after_crash(self, seed: int) -> "TransactionsDrill":
-        """Give this drill as it would go on if the power failed now; this one knows nothing of it."""
+        """Return this drill as it would go on if the power failed now; this one knows nothing of it."""
         other = copy(self)
         other.disk = self.disk.after_crash(Random(seed))
         other._committed = list(self._committed)
         return other
 
     def expectations(self) -> str:
-        """Tell what must be found, to compare drills by."""
+        """Return what must be found, to compare drills by."""
         return f"{self._flushed} {self._committed} {self._kept}"
 
     def live(self) -> None:

@@ -39,18 +39,18 @@ class Writers:
         self._numbers = 0
 
     def transact(self, act: acts.Transact) -> None:
-        """Let a writer make a transaction, unless it is in the middle of one."""
+        """Write a transaction, by one writer, unless it is in the middle of one."""
         lives = self._lives.get(act.writer, [])
         writer = lives[-2] if act.late and len(lives) > 1 else self._holder(act.writer)
         writer.begin(act)
 
     def take_over(self, number: int) -> None:
-        """Let another writer take over an id."""
+        """Make another writer take over an id."""
         self._holder(number)
         self._new(number).begin(None)
 
     def die(self, act: acts.WriterDies) -> None:
-        """Let the holder of an id be gone."""
+        """End the holder of an id."""
         lives = self._lives.get(act.writer)
         if lives:
             self._scene.spawn(lives.pop().die(act.turns))
@@ -76,7 +76,7 @@ class Writers:
                 self._scene.say(f"plain: {error.code.name}")
 
     async def settle(self) -> None:
-        """Let all come to an end of what they do, and be gone; what they leave open ends with its time."""
+        """Wait until all have come to an end of what they do, and end them; what they leave open ends with its time."""
         writers = [writer for lives in self._lives.values() for writer in lives]
         for writer in writers:
             writer.line.thaw()

@@ -29,7 +29,7 @@ QUICK: Final = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests of this folder, and no others, more time; mark the slow ones."""
+    """Allow the tests of this folder, and no others, more time; mark the slow ones."""
     for item in items:
         if item.path.is_relative_to(FOLDER):
             item.add_marker(pytest.mark.timeout(TEST_SECONDS_MAX))
@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Give a local Spark whose Python workers are this Python."""
+    """Yield a local Spark whose Python workers are this Python."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     provide_java(os.environ)
     folder = tmp_path_factory.mktemp("spark")
@@ -63,21 +63,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """Give a node that tests share; whoever restarts one takes another."""
+    """Yield a node that tests share; whoever restarts one takes another."""
     with Node(tmp_path_factory.mktemp("node")) as node:
         yield node
 
 
 @pytest.fixture
 def relayed(tmp_path: Path) -> Iterator[RelayedNode]:
-    """Give a node behind relays, which may be killed."""
+    """Yield a node behind relays, which may be killed."""
     with RelayedNode(tmp_path / "node") as relayed:
         yield relayed
 
 
 @pytest.fixture(scope="session")
 def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
-    """Give drivers in processes of their own, which may be killed."""
+    """Yield drivers in processes of their own, which may be killed."""
     crew = Crew(tmp_path_factory.mktemp("crew"))
     yield crew
     crew.close()
@@ -85,5 +85,5 @@ def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> str:
-    """Give a place for a query's checkpoint."""
+    """Return a place for a query's checkpoint."""
     return str(tmp_path / "checkpoint")

@@ -41,7 +41,7 @@ def tallies(records: DataFrame) -> DataFrame:
 
 
 def draw(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give each row a token, another one at each try, and a number that is part of it."""
+    """Yield each row with a token, another one at each try, and a number that is part of it."""
     for batch in batches:
         tokens = [uuid4() for _ in range(batch.num_rows)]
         columns = [batch["key"], [each.hex for each in tokens], [each.int % 1_000_000 for each in tokens]]
@@ -121,7 +121,7 @@ def start(spark: SparkSession, told: dict[str, Any]) -> Started:
 
 
 def watch(query: Started) -> None:
-    """Tell how a query ended."""
+    """Report how a query ended."""
     try:
         query.awaitTermination()
         problem = None

@@ -105,7 +105,7 @@ class Driver:
         return problem
 
     def state(self, checkpoint: str) -> dict[str, int]:
-        """Give the state of a query, by key, as the last commit has it."""
+        """Return the state of a query, by key, as the last commit has it."""
         before = len(self._told("state"))
         self._tell({"state": checkpoint})
         until(lambda: len(self._told("state")) > before, self.tail, seconds_max=READY_SECONDS_MAX)
@@ -118,7 +118,7 @@ class Driver:
         return self
 
     def ends(self, name: str) -> list[str | None]:
-        """Give how a query ended since it was told to run: None, or the problem."""
+        """Return how a query ended since it was told to run: None, or the problem."""
         ends = [fact["problem"] for fact in self._told("ended") if fact["ended"] == name]
         return ends[self._known_ends[name] :]
 
@@ -132,7 +132,7 @@ class Driver:
                 self._tell(asdict(query))
 
     def tail(self, lines: int = 60) -> str:
-        """Give the last lines of what the driver told and logged."""
+        """Return the last lines of what the driver told and logged."""
         texts = [path.read_text(errors="replace") for path in (self._out, self._log)]
         return "\n".join(line[:1_000] for text in texts for line in text.splitlines()[-lines:])
 
@@ -165,11 +165,11 @@ class Driver:
                 self._process.stdin.close()
 
     def freeze(self) -> None:
-        """Let nothing of it go on."""
+        """Stop all of it."""
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on as if nothing had been."""
+        """Continue as if nothing had been."""
         self._signal(signal.SIGCONT)
 
     def lose_disk(self) -> None:
@@ -177,11 +177,11 @@ class Driver:
         shutil.rmtree(self.folder)
 
     def processes(self) -> list[int]:
-        """Give the driver, its JVM and its workers: all that is in the session that it began."""
+        """Return the driver, its JVM and its workers: all that is in the session that it began."""
         return [pid for pid, session, state in _all_processes() if session == self._process.pid and state != "Z"]
 
     def executors(self) -> list[int]:
-        """Give the executors that are processes of their own."""
+        """Return the executors that are processes of their own."""
         return [pid for pid in self.processes() if b"CoarseGrainedExecutorBackend" in _command(pid)]
 
     def owner_of(self, port: int, to: int) -> int:
@@ -203,7 +203,7 @@ class Driver:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Let all that is written be written there, for nobody tidies up behind kill -9, and let all start quickly.
+    """Return variables by which all is written there, as nobody tidies up behind kill -9, and all starts quickly.
 
     SPARK_HOME gets a folder `work` where executors are processes, so it is one of our own. Without `python` in it
     workers import the installed package, which is compiled, and not one that lies in a zip.
@@ -223,7 +223,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _all_processes() -> list[tuple[int, int, str]]:
-    """Give the id, the session and the state of every process."""
+    """Return the id, the session and the state of every process."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():

@@ -73,7 +73,7 @@ class Numbers:
         return read_all(self.bootstrap, TopicPartition(name, partition), isolation=isolation)
 
     def offsets(self, name: str) -> list[int]:
-        """Give what the group of a query has committed, by partition."""
+        """Return what the group of a query has committed, by partition."""
         asked = ConsumerGroupTopicPartitions(name, [TopicPartition(INPUT, index) for index in range(PARTITIONS)])
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         found = admin.list_consumer_group_offsets([asked])[name].result(SECONDS_MAX)
@@ -104,7 +104,7 @@ class Numbers:
                 before = tokens
 
     def is_done(self, name: str) -> bool:
-        """Tell whether a query has come to the end of what is written."""
+        """Return whether a query has come to the end of what is written."""
         if name == "copies":
             return sum(map(len, self.copies())) >= self.count
         return sum(len(tally["tokens"]) for tally in self.last_tallies().values()) >= self.count

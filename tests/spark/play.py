@@ -70,7 +70,7 @@ class Play(ABC):
 
     @abstractmethod
     def expected(self) -> dict[str, Counter[Any]]:
-        """Say what the planned batches of all queries give, by output topic."""
+        """Return what the planned batches of all queries give, by output topic."""
 
     @abstractmethod
     def found(self) -> dict[str, Counter[Any]]:
@@ -83,11 +83,11 @@ class Play(ABC):
             assert found <= expected[topic], f"{topic} has what no batch gives, or twice: {found - expected[topic]}"
 
     def is_done(self) -> bool:
-        """Tell whether all that was written has been taken, and all that it gives is there."""
+        """Return whether all that was written has been taken, and all that it gives is there."""
         return all(map(self._has_taken_all, self.queries)) and self.found() == self.expected()
 
     def state(self) -> str:
-        """Say what is missing."""
+        """Return what is missing."""
         expected, found = self.expected(), self.found()
         missing = {topic: list((expected[topic] - found[topic]).items())[:5] for topic in found}
         return f"missing {missing}; planned {[len(self._plans(query)) for query in self.queries]} batches"
@@ -104,7 +104,7 @@ class Play(ABC):
         return [row for partition in self._rows(topic).values() for row in partition.values()]
 
     def batches(self, query: str, topic: str) -> list[list[Row]]:
-        """Give the rows of a topic that each batch takes which the query has planned."""
+        """Return the rows of a topic that each batch takes which the query has planned."""
         rows, begins, taken = self._rows(topic), dict.fromkeys(range(PARTITIONS), 0), []
         for plan in self._plans(query):
             batch = []
@@ -125,7 +125,7 @@ class Play(ABC):
         updates: bool = False,
         **more: Any,
     ) -> tuple[Counter[Any], Counter[Any]]:
-        """Give results and late rows of all batches; the watermark of each is the one that Spark has planned."""
+        """Return results and late rows of all batches; the watermark of each is the one that Spark has planned."""
         outcomes = windowed(batches, window, delay_ms=delay_ms, updates=updates, **more)
         late = Counter(
             (each.pair.event, each.pair.window, each.watermark_ms) for outcome in outcomes for each in outcome.late

@@ -348,5 +348,5 @@ PLAYS: Final = (Revenue, Visits, Payments, Sensors, Accounts, OrderView, Chain)
 
 
 def events(batches: list[list[Row]], key: str, number: str, time: str) -> list[list[Event]]:
-    """Give rows as the oracle takes them."""
+    """Return rows as the oracle takes them."""
     return [[Event(str(row[key]), int(row[number]), micros(row[time])) for row in batch] for batch in batches]

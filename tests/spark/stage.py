@@ -27,12 +27,12 @@ class Crew:
             self._idle.append(driver)
 
     def take(self) -> Driver:
-        """Give one that runs nothing."""
+        """Return one that runs nothing."""
         self.prepare(1)
         return self._idle.pop(0)
 
     def give_back(self, driver: Driver) -> None:
-        """Let others have it, without its queries."""
+        """Return it to others, without its queries."""
         for name in list(driver.running):
             driver.stop(name)
         self._idle.append(driver)
@@ -54,7 +54,7 @@ class Stage:
         self.queries: list[Query] = [self.numbers.query(name, checkpoints or relayed.checkpoints) for name in names]
 
     def run(self, driver: Driver) -> None:
-        """Let a driver run the queries."""
+        """Make a driver run the queries."""
         driver.until_ready().run(*self.queries)
 
     def until_done(self, driver: Driver) -> None:

@@ -29,14 +29,14 @@ Load = Callable[[str], tuple[ModuleType, list[Pipeline]]]
 
 @pytest.fixture(scope="module")
 def own_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """Give a node whose topics have the names that the examples use."""
+    """Yield a node whose topics have the names that the examples use."""
     with Node(tmp_path_factory.mktemp("examples")) as node:
         yield node
 
 
 @pytest.fixture
 def load(spark: SparkSession, own_node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
-    """Give what loads an example, with the settings of a session of ours."""
+    """Yield what loads an example, with the settings of a session of ours."""
     store = own_node.addresses["checkpoints"].removeprefix("webhdfs://")
     chosen = {name: value for name, value in settings(store).items() if name.startswith("spark.sql.streaming.")}
     before = {name: spark.conf.get(name, None) for name in chosen}

@@ -27,7 +27,7 @@ SCHEMA = "key string, number long, at timestamp"
 
 @pytest.fixture
 def run() -> str:
-    """Give a name that no other test uses."""
+    """Return a name that no other test uses."""
     return uuid4().hex[:8]
 
 

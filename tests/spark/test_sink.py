@@ -161,7 +161,7 @@ Start = Callable[..., StreamingQuery]
 
 @pytest.fixture
 def start(spark: SparkSession, node: Node, topic: str) -> Iterator[Start]:
-    """Give how a query is started that copies numbers, a few in each batch."""
+    """Yield how a query is started that copies numbers, a few in each batch."""
     started: list[StreamingQuery] = []
 
     def start(checkpoint: str, **more: str) -> StreamingQuery:
@@ -178,12 +178,12 @@ def start(spark: SparkSession, node: Node, topic: str) -> Iterator[Start]:
 
 @pytest.fixture(params=["node", "folder"])
 def place(request: pytest.FixtureRequest, node: Node, checkpoint: str) -> str:
-    """Give where a checkpoint lies: on the node, or in a folder."""
+    """Return where a checkpoint lies: on the node, or in a folder."""
     return checkpoint if request.param == "folder" else f"{node.addresses['checkpoints']}/pipelines/{uuid4()}"
 
 
 def run_until(query: StreamingQuery, batches: int) -> None:
-    """Let a query run until so many batches are done, and stop it."""
+    """Make a query run until so many batches are done, and stop it."""
     wait_for(query, batches)
     problem = query.exception()
     query.stop()

@@ -37,7 +37,7 @@ class Side(NamedTuple):
 
 @pytest.fixture
 def other_way(relayed: RelayedNode) -> Iterator[HttpRelay]:
-    """Give a second way to the checkpoint store."""
+    """Yield a second way to the checkpoint store."""
     with HttpRelay() as way:
         way.lead_to(relayed.node.addresses["checkpoints"])
         yield way
@@ -71,7 +71,7 @@ def test_a_driver_that_wakes_up_between_the_announcement_of_another_and_its_rena
 
 
 def wake_up(stage: Stage, name: str, old: Side, new: Side) -> None:
-    """Let the old driver sleep with its batch announced, and wake up when the new one is there with the same."""
+    """Make the old driver sleep with its batch announced, and wake up when the new one is there with the same."""
     asleep = old.way.watcher = Trap(ANNOUNCED, name, lambda _: old.driver.freeze(), spared=1)
     stage.numbers.write()
     asleep.until_struck(old.driver.check, old.driver.tail)
@@ -119,7 +119,7 @@ def test_of_two_drivers_that_are_awake_one_is_refused_and_the_other_goes_on(
 
 
 def until_one_ends(stage: Stage, name: str, sides: tuple[Side, Side]) -> None:
-    """Let there always be something to do until a driver has ended."""
+    """Write so that there is always something to do until a driver has ended."""
 
     def one_has_ended() -> bool:
         if stage.numbers.is_done(name):

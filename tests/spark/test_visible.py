@@ -27,7 +27,7 @@ def watcher(spark: SparkSession) -> Iterator[Watcher]:
 
 
 def known(node: Node, path: str) -> dict[str, Any]:
-    """Give what the node knows about a query; nothing before its checkpoint is there."""
+    """Return what the node knows about a query; nothing before its checkpoint is there."""
     with RemoteStore(node.addresses["checkpoints"]) as store:
         try:
             return store.query(path)

@@ -92,5 +92,5 @@ async def serving(universe: Universe | None = None, **settings: str) -> AsyncIte
 
 
 async def connected(universe: Universe) -> Line:
-    """Give one more line to the universe's node."""
+    """Connect one more line to the universe's node."""
     return Line(await universe.network.connect(*Address("node", 9092)))

@@ -154,7 +154,7 @@ class FakeCluster:
         return ",".join(str(broker.address) for broker in self.brokers.values())
 
     def mishap(self, key: ApiKey, *what: Mishap | None) -> None:
-        """Let the next requests of an API go wrong, each in its way; None lets one pass."""
+        """Spoil the next requests of an API, each in its way; None lets one pass."""
         self._mishaps[key].extend(what)
 
     def next_mishap(self, key: ApiKey) -> Mishap | None:

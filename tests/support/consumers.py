@@ -32,14 +32,14 @@ MUST_REJOIN = {ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID}
 
 
 def named(partitions: Partitions | None) -> dict[str, list[int]] | None:
-    """Give partitions by the names of their topics, for reading."""
+    """Return partitions by the names of their topics, for reading."""
     if partitions is None:
         return None
     return {topic.bytes.rstrip(b"\0").decode(): sorted(partitions[topic]) for topic in sorted(partitions)}
 
 
 def at_once(**values: object) -> NodeSettings:
-    """Give settings with which no assignment waits, and others by the names of their fields."""
+    """Return settings with which no assignment waits, and others by the names of their fields."""
     return settings_of(**{"group_consumer_assignment_interval_ms": 0, "group_initial_rebalance_delay_ms": 0, **values})
 
 
@@ -50,7 +50,7 @@ class ConsumerCoordinator(Coordinator):
         super().__init__(settings or at_once(), Shapes.of(**(counts or {"orders": 4, "payments": 2})))
 
     def change_topics(self, **counts: int) -> None:
-        """Say how many partitions topics have now; 0 deletes one."""
+        """Set how many partitions topics have now; 0 deletes one."""
         assert isinstance(self.topics, Shapes)
         now = {name: shape.partition_count for name, shape in self.topics.by_name.items()} | counts
         self.topics = Shapes.of(**{name: count for name, count in now.items() if count})
@@ -65,7 +65,7 @@ class ConsumerCoordinator(Coordinator):
         return FakeConsumer(self, member_id, topics or ("orders",), **more)
 
     def settle(self, *members: "FakeConsumer", rounds: int = 20) -> None:
-        """Let everybody send heartbeats until nobody has anything to do."""
+        """Make everybody send heartbeats until nobody has anything to do."""
         for _ in range(rounds):
             self.pass_time(0.5)
             for member in members:
@@ -224,7 +224,7 @@ class FakeClassicConsumer:
         return named(self.has) or {}
 
     def _assignments(self, reply: JoinReply) -> dict[str, bytes]:
-        """Give each partition to one of those who joined, in turn."""
+        """Assign each partition to one of those who joined, in turn."""
         shares: dict[str, dict[UUID, frozenset[int]]] = {each.member_id: {} for each in reply.members}
         for place, each in enumerate(reply.members):
             shape = self.coordinator.topics.topic("orders")

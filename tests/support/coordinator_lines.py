@@ -45,7 +45,7 @@ async def add(line: Line, producer: Any, *partitions: int, topic: str = "t", ver
 
 
 async def add_offsets(line: Line, producer: Any, group_id: str, version: int = 4) -> ErrorCode:
-    """Let the transaction commit offsets of a group."""
+    """Make the transaction commit offsets of a group."""
     request = AddOffsetsToTxnRequest(ID, producer.producer_id, producer.producer_epoch, group_id)
     return ErrorCode((await line.ask(ApiKey.ADD_OFFSETS_TO_TXN, version, request)).error_code)
 

@@ -12,7 +12,7 @@ from tests.support.world import Universe
 
 @asynccontextmanager
 async def transactions_of(universe: Universe, node: Node, markers: MarkerPort) -> AsyncIterator[TransactionCoordinator]:
-    """Give coordinators that write to the node's logs and send markers through the given port."""
+    """Yield coordinators that write to the node's logs and send markers through the given port."""
     transactions = TransactionCoordinator(
         node.parts.metadata,
         node.parts.controller,

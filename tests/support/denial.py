@@ -18,5 +18,5 @@ class Denying:
 
 
 def deny(monkeypatch: pytest.MonkeyPatch, *denied: Operation) -> None:
-    """Let nodes that are started from here on deny these operations."""
+    """Make nodes that are started from here on deny these operations."""
     monkeypatch.setattr("riverlog.node.AllowEveryone", lambda: Denying(*denied))

@@ -52,7 +52,7 @@ class _Content:
         del self.pending[: max(0, count)]
 
     def lose(self, random: Random) -> "_Content":
-        """Give what a crash leaves: any of the unsynced changes, some of them in part."""
+        """Return what a crash leaves: any of the unsynced changes, some of them in part."""
         left = _Content()
         left.durable[:] = self.durable
         for change in self.pending:
@@ -64,7 +64,7 @@ class _Content:
 
 
 def _torn(change: tuple[int, bytes], random: Random) -> tuple[int, bytes]:
-    """Give what reached the medium of a write: its front or, of a long one, what lies behind some sectors."""
+    """Return what reached the medium of a write: its front or, of a long one, what lies behind some sectors."""
     position, data = change
     cut = random.randrange(0, len(data) + 1)
     sectors = cut // SECTOR_BYTES * SECTOR_BYTES
@@ -123,7 +123,7 @@ class _Folder:
         del self.pending[:count]
 
     def lose(self, random: Random) -> "_Folder":
-        """Give what a crash leaves: any of the unsynced changes, each whole, those of one name in their order."""
+        """Return what a crash leaves: any of the unsynced changes, each whole, those of one name in their order."""
         left = _Folder()
         names = dict(self.durable)
         lost: set[str | int] = set()
@@ -147,7 +147,7 @@ class _Folder:
                 yield node
 
     def walk(self, path: str) -> Iterator[tuple[str, bytes]]:
-        """Give all files below, and the folders with nothing in them."""
+        """Yield all files below, and the folders with nothing in them."""
         if not self.seen:
             yield path, b""
         for name, node in self.seen.items():
@@ -286,14 +286,14 @@ class MemoryDisk:
         self.kill()
 
     def after_crash(self, random: Random) -> "MemoryDisk":
-        """Give the disk that a crash would leave now; this one goes on."""
+        """Return the disk that a crash would leave now; this one goes on."""
         left = MemoryDisk(random.randrange(1 << 32))
         left._boots = self._boots + 1
         left._root = self._root.lose(random)
         return left
 
     def everything(self) -> dict[str, bytes]:
-        """Give all files by their paths, and the folders with nothing in them."""
+        """Return all files by their paths, and the folders with nothing in them."""
         return dict(self._root.walk(""))
 
     def kill(self) -> None:
@@ -305,23 +305,23 @@ class MemoryDisk:
         self.heal()
 
     def fail(self, after: int, error: int, *, on: tuple[str, ...] = (), lasting: bool = False) -> None:
-        """Let the call behind the next `after` ones (of these kinds) fail with this errno."""
+        """Make the call behind the next `after` ones (of these kinds) fail with this errno."""
         self.fails_in, self._fail_on, self._lasting = after, on, lasting
         self._failure = OSError(error, os.strerror(error))
 
     def crash_after(self, steps: int, *, on: tuple[str, ...] = ()) -> None:
-        """Let the call behind the next `steps` ones (of these kinds) raise Crashed."""
+        """Make the call behind the next `steps` ones (of these kinds) raise Crashed."""
         self.fails_in, self._fail_on, self._lasting = steps, on, True
         self._failure = Crashed()
 
     def drop_cache(self) -> None:
-        """Let nothing be in memory that was written so far."""
+        """Drop from memory all that was written so far."""
         for content in self._root.contents():
             content.cached = False
             content.cached_pages.clear()
 
     def heal(self) -> None:
-        """Let nothing fail from now on."""
+        """Stop failing from now on."""
         self.fails_in = None
 
     def step(self, kind: str, path: str) -> None:
@@ -345,14 +345,14 @@ class MemoryDisk:
         raise failure
 
     def damage(self, path: str, position: int, flip: int = 0xFF) -> None:
-        """Let a byte rot on the medium."""
+        """Change a byte on the medium."""
         content = self._content(path)
         content.sync()
         content.seen[position] ^= flip
         content.durable[position] ^= flip
 
     def shorten(self, path: str, size: int) -> None:
-        """Let the end of a file be gone from the medium."""
+        """Remove the end of a file from the medium."""
         content = self._content(path)
         content.sync()
         del content.seen[size:], content.durable[size:]

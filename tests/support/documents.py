@@ -16,7 +16,7 @@ END: Final = "<!-- end of the generated part -->"
 
 
 def metrics_table() -> str:
-    """Give the metrics as a table, in the order of the source."""
+    """Return the metrics as a table, in the order of the source."""
     rows = [
         f"| `{metric.metric}` | {metric.kind} | {', '.join(metric.labels) or '-'} | {metric.meaning} |"
         for metric in Metric
@@ -46,7 +46,7 @@ def _flexible_cell(api: Api) -> str:
 
 
 def renewed(text: str, part: str) -> str:
-    """Give the text with the part between its markers replaced."""
+    """Return the text with the part between its markers replaced."""
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n{part}\n{END}{after}"

@@ -18,7 +18,7 @@ def authority_pem() -> str:
 
 
 def server_context(*names: str, asks_for_certificate: bool = False) -> ssl.SSLContext:
-    """Give what a server of these names needs."""
+    """Return what a server of these names needs."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     AUTHORITY.issue_cert(*names).configure_cert(context)
     if asks_for_certificate:

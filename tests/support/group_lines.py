@@ -76,7 +76,7 @@ async def commit(line: Line, topic: str, offset: int, **more: Any) -> ErrorCode:
 
 
 async def committed(line: Line, topic: str, partition: int = 0) -> int:
-    """Give the group's offset, -1 where there is none."""
+    """Return the group's offset, -1 where there is none."""
     topics = [OffsetFetchRequestTopic(name=topic, partition_indexes=[partition])]
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=topics)])
     (group,) = (await line.ask(ApiKey.OFFSET_FETCH, 9, request)).groups

@@ -30,7 +30,7 @@ CLIENT = Client("app", "/127.0.0.1")
 
 
 def settings_of(**values: object) -> NodeSettings:
-    """Give a node's settings: the defaults but for some, by the names of their fields."""
+    """Return a node's settings: the defaults but for some, by the names of their fields."""
     return replace(NodeSettings(), **cast(Any, values))
 
 
@@ -86,7 +86,7 @@ class Coordinator:
         return ticket not in self.answers
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass, waking the machine whenever it wants to be."""
+        """Pass time, waking the machine whenever it wants to be."""
         until = self.seconds + seconds
         for _ in range(10_000):
             deadline = self.machine.next_deadline()
@@ -137,7 +137,7 @@ class Coordinator:
         return joined
 
     def assign(self, joined: list[JoinReply], group_id: str = "g") -> list[SyncReply]:
-        """Let everybody sync, the leader with an assignment last."""
+        """Make everybody sync, the leader with an assignment last."""
         leader = next(each for each in joined if each.members)
         tickets = [self.sync(each, group_id) for each in joined if each is not leader]
         assignments = {each.member_id: each.member_id.encode() for each in leader.members}

@@ -102,7 +102,7 @@ class Model:
             self.logs[partition].append(None)
 
     def poll(self) -> None:
-        """Let the group's member of a partition read on, and perhaps commit where it stands."""
+        """Make the group's member of a partition read on, and perhaps commit where it stands."""
         if not self._held:
             self.take_over()
         partition, reading = self._random.choice(list(self._held.items()))
@@ -122,7 +122,7 @@ class Model:
                     self.history.commit_refused(commit)
 
     def take_over(self) -> None:
-        """Let another member go on where the group has committed."""
+        """Make another member go on where the group has committed."""
         partition = self._random.choice(PARTITIONS)
         start = self.look_up(partition)
         member = f"member {self._random.randrange(3)}"
@@ -154,5 +154,5 @@ class Model:
 
 
 def last_readings(history: History) -> list[Reading]:
-    """Give the readings of those who read everything at the end."""
+    """Return the readings of those who read everything at the end."""
     return [reading for reading in history.readings if reading.at_end]

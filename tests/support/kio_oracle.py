@@ -47,7 +47,7 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def spoken() -> Iterator[tuple[Api, str, int]]:
-    """Give each API, direction and version that riverlog speaks; kio knows none of our own."""
+    """Yield each API, direction and version that riverlog speaks; kio knows none of our own."""
     for api in APIS:
         for direction in ("request", "response"):
             for version in api.versions:
@@ -86,7 +86,7 @@ def random_message(declaration: type[Any], version: int, random: Random) -> Any:
 
 @cache
 def _fields(declaration: type[Any]) -> list[Field]:
-    """Give the fields that Kafka knows; kio raises on ours."""
+    """Return the fields that Kafka knows; kio raises on ours."""
     return [field for field in fields_of(declaration) if (field.wire.tag or 0) < OWN_TAG]
 
 
@@ -182,7 +182,7 @@ def _random_of_kio(hint: Any, kafka_type: str | None, random: Random) -> Any:
 
 
 def _few(random: Random) -> int:
-    """Give a count: mostly few, now and then enough for a varint of two bytes."""
+    """Return a count: mostly few, now and then enough for a varint of two bytes."""
     return random.choice([0, 1, 1, 2, 3]) if random.random() < 0.997 else 130
 
 

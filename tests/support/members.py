@@ -38,7 +38,7 @@ class Member:
 
     @property
     def partitions(self) -> list[int]:
-        """Give what the member has."""
+        """Return what the member has."""
         return [] if self.consumer is None else sorted(index for _, index in self.consumer.assignment())
 
     async def stop(self) -> None:
@@ -81,7 +81,7 @@ class Member:
 
 
 async def cut(consumer: Consumer) -> None:
-    """Let a consumer vanish: no commit, no leave."""
+    """End a consumer without commit or leave."""
     group = consumer._group
     if group is not None:
         for task in (group._running, group._attending, group._committing):

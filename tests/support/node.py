@@ -60,17 +60,17 @@ class Node:
 
     @property
     def bootstrap(self) -> str:
-        """Give the address for clients, as host:port."""
+        """Return the address for clients, as host:port."""
         return self.addresses["kafka"]
 
     @property
     def pid(self) -> int:
-        """Give the process id of the running node."""
+        """Return the process id of the running node."""
         return self._running().pid
 
     @property
     def alive(self) -> bool:
-        """Tell whether the process runs."""
+        """Return whether the process runs."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> Self:
@@ -115,7 +115,7 @@ class Node:
             raise NodeFailed(f"the node did not stop within {STOP_SECONDS_MAX} s\n{self.log_tail()}") from None
 
     def log_tail(self, lines: int = 40) -> str:
-        """Give the last lines of what the node printed and logged."""
+        """Return the last lines of what the node printed and logged."""
         return "\n".join(line for path in (self._out, self._log) for line in _text(path).splitlines()[-lines:])
 
     def _command(self) -> list[str]:

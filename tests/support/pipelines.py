@@ -93,14 +93,14 @@ class Run:
 
 
 async def committer(store: Store, number: int) -> str | None:
-    """Tell whose `commits/N` is there."""
+    """Return whose `commits/N` is there."""
     if store.storage.tree.file(f"{PATH}/commits/{number}") is None:
         return None
     return str(json.loads((await read_file(store, f"{PATH}/commits/{number}")).splitlines()[1])["run"])
 
 
 async def output(universe: Universe) -> list[str]:
-    """Give what a reader of committed records sees once all markers that are on their way have come."""
+    """Return what a reader of committed records sees once all markers that are on their way have come."""
     await asyncio.sleep(1)
     async with Consumer(ADDRESS, isolation_level="read_committed", ports=universe.ports) as consumer:
         partitions = [TopicPartition(TOPIC, index) for index in range(4)]
@@ -114,7 +114,7 @@ async def output(universe: Universe) -> list[str]:
 
 
 def written_by(name: str, *numbers: int) -> list[str]:
-    """Give the output of whole batches of a run."""
+    """Return the output of whole batches of a run."""
     return [f"{number} {name} {part}" for number in numbers for part in "ab"]
 
 

@@ -54,7 +54,7 @@ class Hosts:
         await asyncio.gather(*(host.controller.close() for host in self.by_id.values() if host.is_up))
 
     def cut_off(self, node: int) -> None:
-        """Let nothing through to or from a machine."""
+        """Make nothing through to or from a machine."""
         for other in self.by_id:
             self.cuts |= {(node, other), (other, node)}
 

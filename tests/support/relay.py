@@ -92,12 +92,12 @@ class Relay:
 
     @property
     def address(self) -> str:
-        """Give where clients connect, as host:port."""
+        """Return where clients connect, as host:port."""
         return f"{HOST}:{self.port}"
 
     @property
     def port(self) -> int:
-        """Give the port alone."""
+        """Return the port alone."""
         port: int = self._listening.getsockname()[1]
         return port
 
@@ -115,7 +115,7 @@ class Relay:
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        """Let a client speak with the node until either has gone."""
+        """Make a client speak with the node until either has gone."""
         with client:
             node = self._connect()
             if node is None:

@@ -39,17 +39,17 @@ class RelayedNode:
         self._parts.close()
 
     def watch(self, watcher: Watcher) -> None:
-        """Tell somebody of all that passes on either side, and nobody else."""
+        """Report to somebody all that passes on either side, and to nobody else."""
         self.kafka.watcher = self.store.watcher = watcher
 
     @property
     def bootstrap(self) -> str:
-        """Give the address of the log for clients."""
+        """Return the address of the log for clients."""
         return self.kafka.address
 
     @property
     def checkpoints(self) -> str:
-        """Give the address of the checkpoint store for Spark."""
+        """Return the address of the checkpoint store for Spark."""
         return f"webhdfs://{self.store.address}"
 
 

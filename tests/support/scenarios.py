@@ -9,7 +9,7 @@ INDENT = "  "
 
 
 def played(text: str, play: Callable[[str], list[str]]) -> str:
-    """Give the transcript again, with what the machine says now."""
+    """Return the transcript again, with what the machine says now."""
     lines: list[str] = []
     for line in _without_answers(text):
         lines.append(line)

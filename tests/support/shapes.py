@@ -22,7 +22,7 @@ class Shapes:
 
     @classmethod
     def of(cls, **counts: int) -> "Shapes":
-        """Give topics by their names, with ids that follow from their names."""
+        """Return topics by their names, with ids that follow from their names."""
         return cls(*(Shape(name, topic_id(name), count) for name, count in counts.items()))
 
     def topic(self, name: str) -> Shape | None:
@@ -39,5 +39,5 @@ class Shapes:
 
 
 def topic_id(name: str) -> UUID:
-    """Give the id that a topic of this name has in tests."""
+    """Return the id that a topic of this name has in tests."""
     return UUID(bytes=name.encode()[:16].ljust(16, b"\0"))

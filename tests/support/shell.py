@@ -30,7 +30,7 @@ class Shell:
         self._capture = capture
 
     def run(self, *arguments: str, given: bytes = b"") -> tuple[int, bytes, bytes]:
-        """Give the exit code and what was written to standard output and standard error."""
+        """Return the exit code and what was written to standard output and standard error."""
         kept = os.dup(0)
         with tempfile.TemporaryFile() as stream:
             stream.write(given)
@@ -51,7 +51,7 @@ class Shell:
         return out
 
     def refused(self, *arguments: str, code: int, given: bytes = b"") -> str:
-        """Give the one sentence with which a command ended."""
+        """Return the one sentence with which a command ended."""
         ended, out, err = self.run(*arguments, given=given)
         sentence = err.decode()
         assert (ended, out) == (code, b"")

@@ -27,7 +27,7 @@ class NodeOnSlowDisk(Node):
 
 
 def slow_down(bytes_per_second: int) -> None:
-    """Let all flushes of this process take their time."""
+    """Make all flushes of this process take their time."""
     medium = threading.Lock()
     unflushed: Counter[str] = Counter()
     write, sync = SystemFile.write, SystemFile.sync

@@ -22,19 +22,19 @@ class PuppetSocket:
         self._ended = False
 
     def arrive(self, data: bytes) -> None:
-        """Let bytes come in and the connection notice, until it has taken all or stopped reading."""
+        """Make bytes come in and the connection notice, until it has taken all or stopped reading."""
         self._arrived += data
         while self._arrived and self.readable is not None:
             self.readable()
 
     def end(self) -> None:
-        """Let the peer end its stream."""
+        """Make the peer end its stream."""
         self._ended = True
         if self.readable is not None:
             self.readable()
 
     def take(self, count: int) -> None:
-        """Let the peer take more bytes."""
+        """Make the peer take more bytes."""
         self.window += count
         while self.writable is not None and self.window:
             self.writable()

@@ -15,7 +15,7 @@ SCHEMA = StructType([StructField("key", StringType()), StructField("value", Bina
 
 
 def travelled(what: Any) -> Any:
-    """Give what arrives in another process."""
+    """Return what arrives in another process."""
     return cloudpickle.loads(cloudpickle.dumps(what))
 
 
@@ -41,7 +41,7 @@ class StreamJob:
         self._attempts = 0
 
     def plan(self) -> Any:
-        """Give the writer of a batch as tasks get it."""
+        """Return the writer of a batch as tasks get it."""
         return travelled(stream_writer(self._options, SCHEMA, overwrite=False))
 
     def task(self, writer: Any, batch: int, partition: int, *values: bytes) -> Any:
@@ -91,7 +91,7 @@ def _failing(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def task_context(partition: int, attempt: int, properties: dict[str, str], *, retry: int = 0) -> Iterator[None]:
-    """Let this thread be a task's."""
+    """Make this thread a task's."""
     context = TaskContext._getOrCreate()
     context._partitionId, context._taskAttemptId, context._attemptNumber = partition, attempt, retry
     context._localProperties = properties

@@ -63,7 +63,7 @@ def _on_grid(at_us: int, size_us: int, every_us: int, offset_us: int) -> list[tu
 
 
 def sum_of(key: str, group: Group) -> Result:
-    """Give a result as most tests want it."""
+    """Return a result as most tests want it."""
     place, events = group
     return place, key, sum(event.number for event in events), len(events)
 
@@ -79,7 +79,7 @@ class BatchOutcome:
 
 
 def watermarks_ms(batches: Sequence[Sequence[Event]], delay_ms: int) -> list[int]:
-    """Give the watermark of each batch, and that of the one without rows behind them."""
+    """Return the watermark of each batch, and that of the one without rows behind them."""
     found, newest = [0], 0
     for batch in batches:
         newest = max([newest, *(event.at_us // 1000 - delay_ms for event in batch if event.at_us is not None)])
@@ -96,7 +96,7 @@ def windowed(
     watermarks: Sequence[int] | None = None,
     result: Callable[[str, Group], Any] = sum_of,
 ) -> list[BatchOutcome]:
-    """Give what each batch gives, and the one behind the last; as updates, which sessions do not have.
+    """Return what each batch gives, and the one behind the last; as updates, which sessions do not have.
 
     The watermarks may be those of several streams.
     """
@@ -134,7 +134,7 @@ def joined(
     after_ms: int,
     how: str,
 ) -> tuple[Counter[tuple[Event | None, Event | None]], list[tuple[str, Event, int]]]:
-    """Give what a join of all batches gives once the watermark has passed all, and the late rows of both sides."""
+    """Return what a join of all batches gives once the watermark has passed all, and the late rows of both sides."""
     global_ms = [
         min(pair) for pair in zip(watermarks_ms(left, delay_ms[0]), watermarks_ms(right, delay_ms[1]), strict=True)
     ]

@@ -107,7 +107,7 @@ class Coordinator:
     def join(
         self, owner: ProducerIdentity, number: int = 0, *, task: int = 0, attempt: int = 0, incarnation: str = "a"
     ) -> ProducerReply:
-        """Let an attempt of a task join a batch."""
+        """Make an attempt of a task join a batch."""
         reply = self.ask(JoinBatch(ID, owner, BatchName(incarnation, number), task, attempt))
         assert isinstance(reply, ProducerReply)
         return reply
@@ -125,14 +125,14 @@ class Coordinator:
         return code
 
     def write_markers(self) -> list[SendMarkers]:
-        """Let all markers reach their partitions."""
+        """Make all markers reach their partitions."""
         sent, self.markers = self.markers, []
         for each in sent:
             self.submit(MarkersWritten(each.transactional_id, each.producer))
         return sent
 
     def pass_time(self, seconds: float) -> None:
-        """Let time go by, and wake the machine whenever it wants."""
+        """Pass time, and wake the machine whenever it wants."""
         until = self.seconds + seconds
         while (deadline := self.machine.next_deadline()) is not None and deadline <= until:
             self.seconds = max(self.seconds, deadline)

@@ -234,7 +234,7 @@ class MetadataStorage:
             file.close()
 
     def begin_behind(self, snapshot: SnapshotId) -> None:
-        """Let the log begin where a snapshot ends that is on the medium; no batch may be waiting for a flush."""
+        """Begin the log where a snapshot ends that is on the medium; no batch may be waiting for a flush."""
         self.log.roll(self._clock.wall_ms())
         self.log.advance_log_start(snapshot.end_offset)
 

@@ -64,7 +64,7 @@ class BrokerLifecycle:
         return bootstrap_records(self._image(), command.levels, self._layers)
 
     def begin_anew(self, now: Instant) -> None:
-        """Give a fresh session to every broker that is not fenced; what was under way begins anew."""
+        """Begin a fresh session for every broker that is not fenced; what was under way begins anew."""
         self._index()
         self.sweeps = Sweeps(self._layers)
         self._next_search = Instant(now + LEADERS_SOUGHT_SECONDS)
@@ -147,7 +147,7 @@ class BrokerLifecycle:
         return self._step(PARTITIONS_PER_WAKE_MAX) if was_idle else []
 
     def excuse(self, command: ExcuseSilence) -> None:
-        """Let nobody's silence count while nobody could be heard."""
+        """Forget everybody's silence while nobody could be heard."""
         self.live.excuse(command.seconds)
 
     def woken(self, command: Woken, now: Instant) -> list[MetadataRecord]:
@@ -163,7 +163,7 @@ class BrokerLifecycle:
         return self._step(command.partitions_max)
 
     def seek_leaders(self) -> None:
-        """Let partitions that nobody leads look for a leader, where this controller is active."""
+        """Seek leaders for partitions that nobody leads, where this controller is active."""
         if self.is_active and self._index().leaderless:
             self.sweeps.add(Sweep(all_of(self._index().leaderless)))
 
@@ -204,7 +204,7 @@ class BrokerLifecycle:
         return lowest is None or lowest >= session.shutdown_offset
 
     def _leave_all(self, broker: BrokerImage, *, stops: bool) -> list[MetadataRecord]:
-        """Let others lead what a broker leads that wants to stop, and fence it once it may."""
+        """Hand on what a broker leads that wants to stop, and fence it once it may."""
         if stops:
             self._fence(broker)
             return []
@@ -221,7 +221,7 @@ class BrokerLifecycle:
         return [BrokerRegistrationChangeRecord(broker.id, broker.epoch, cordoned_log_dirs=command.cordoned_log_dirs)]
 
     def _leave_directories(self, broker: BrokerImage, command: BrokerHeartbeat) -> None:
-        """Let a broker leave what lies in directories that have failed; those are taken from it behind that."""
+        """Take a broker out of what lies in directories that have failed; those are taken from it behind that."""
         lost = frozenset(broker.log_dirs).intersection(command.offline_log_dirs)
         under_way = any(each.leaving == broker.id for each in self.sweeps.waiting)
         left = tuple(each for each in broker.log_dirs if each not in lost)

@@ -45,7 +45,7 @@ class Stored:
 
     @property
     def content(self) -> tuple[bytes | None, bytes | None, Headers]:
-        """Give what the writer chose: key, value and headers."""
+        """Return what the writer chose: key, value and headers."""
         return self.key, self.value, self.headers
 
 
@@ -145,14 +145,14 @@ class Client(ABC):
 
     @abstractmethod
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Give log start and end offset."""
+        """Return log start and end offset."""
 
     @abstractmethod
     def partition_count(self, topic: str) -> int:
-        """Tell how many partitions an existing topic has."""
+        """Return how many partitions an existing topic has."""
 
     def close(self) -> None:  # noqa: B027 - most clients hold nothing between calls
-        """Let go of connections."""
+        """Close all connections."""
 
 
 class Administrator(Client):
@@ -232,7 +232,7 @@ class Transacts(ABC):
 
     @abstractmethod
     def transactional(self, transactional_id: str) -> Writer:
-        """Give a new producer with this id; it may take over when it is first used."""
+        """Return a new producer with this id; it may take over when it is first used."""
 
     @abstractmethod
     def copy(self, topic: str, output: str, *, group: str, transactional_id: str, count: int, commits: bool) -> None:
@@ -246,7 +246,7 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Give the seconds left; raise TimeoutError when there are none."""
+        """Return the seconds left; raise TimeoutError when there are none."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise TimeoutError("waited too long")

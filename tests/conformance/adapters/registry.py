@@ -21,7 +21,7 @@ FOREIGN_CLIENTS: Final = {
 
 
 def load(name: str) -> type[Client]:
-    """Give a client's adapter; raise ImportError or OSError where the client is not installed."""
+    """Return a client's adapter; raise ImportError or OSError where the client is not installed."""
     module, _, adapter = (CLIENTS | FOREIGN_CLIENTS)[name].rpartition(".")
     found: type[Client] = getattr(import_module(f"tests.conformance.adapters.{module}"), adapter)
     found.version()
@@ -29,7 +29,7 @@ def load(name: str) -> type[Client]:
 
 
 def why_missing(name: str) -> str | None:
-    """Say why a client cannot be used, or give None if it can."""
+    """Return why a client cannot be used, or None if it can."""
     try:
         load(name)
     except (ImportError, OSError) as error:

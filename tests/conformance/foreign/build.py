@@ -74,7 +74,7 @@ def franz_go() -> list[str]:
 
 
 def class_path() -> str:
-    """Give Apache Kafka's archives, fetching them if the benchmark has not done so."""
+    """Return Apache Kafka's archives, fetching them if the benchmark has not done so."""
     try:
         Kafka(bench_cache_folder()).prepare()
     except NotRun as error:
@@ -88,7 +88,7 @@ def _need(*programs: str) -> None:
 
 
 def _built(name: str, build: Callable[[Path], None], *, salt: str = "") -> Path:
-    """Give the folder that `build` filled, now or in an earlier run with the same sources."""
+    """Return the folder that `build` filled, now or in an earlier run with the same sources."""
     digest = hashlib.sha256(salt.encode())
     for path in sorted(path for path in (SOURCES / name).rglob("*") if path.is_file()):
         digest.update(path.read_bytes())

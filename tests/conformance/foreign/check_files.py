@@ -54,7 +54,7 @@ class Left:
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Left]]:
-    """Give the folder of one node at three moments of its life."""
+    """Yield the folder of one node at three moments of its life."""
     home = tmp_path_factory.mktemp("files")
     states: dict[str, Left] = {}
     values: list[str] = []
@@ -181,7 +181,7 @@ def test_damage_is_noticed(left: dict[str, Left], tmp_path: Path, kind: str) -> 
 
 
 def complaints(text: str) -> list[str]:
-    """Give the lines in which the tool says that something is wrong; what records hold does not count."""
+    """Return the lines in which the tool says that something is wrong; what records hold does not count."""
     return [line for line in text.splitlines() if not line.startswith("| ") and COMPLAINTS.search(line)]
 
 

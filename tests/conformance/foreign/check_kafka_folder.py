@@ -34,7 +34,7 @@ class Handed:
 
 @pytest.fixture(scope="module", params=["stopped", "killed"])
 def handed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Handed:
-    """Let Kafka write a topic with every codec over several segments, and end it."""
+    """Make Kafka write a topic with every codec over several segments, and end it."""
     home: Path = tmp_path_factory.mktemp("kafka")
     kafka = Kafka(cache_folder())
     kafka.prepare()

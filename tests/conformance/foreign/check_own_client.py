@@ -40,7 +40,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(params=["newest", "older"])
 def tell(request: pytest.FixtureRequest, kafka: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[Story], None]:
-    """Give a way to run a story with a fresh topic, by the rules that Kafka offers or by the older ones."""
+    """Return a way to run a story with a fresh topic, by the rules that Kafka offers or by the older ones."""
     if request.param == "older":
         monkeypatch.setattr(transactions, "_FEATURE", "not.there")
     topic = request.node.name.replace("[", "-").replace("]", "")

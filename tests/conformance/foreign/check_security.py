@@ -114,7 +114,7 @@ def login(mechanism: str, password: str | None = None) -> dict[str, str]:
 
 
 def ways(kafka: Secured) -> dict[str, tuple[str, dict[str, str]]]:
-    """Give each way to the broker by name: where, and with which settings."""
+    """Return each way to the broker by name: where, and with which settings."""
     trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(kafka.authority)}
     return {
         "SSL": (kafka.ssl, {"security.protocol": "SSL", **trust}),

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Give one Spark for all tests: to start it takes longer than most of them."""
+    """Yield one Spark for all tests: to start it takes longer than most of them."""
     folder, settings = tmp_path_factory.mktemp("spark"), {"spark.master": f"local[{CORES}]"}
     try:
         connector.archives(cache_folder())
@@ -43,7 +43,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def client(bootstrap: str) -> ConfluentKafka:
-    """Give a client that writes what Spark reads, and reads what Spark writes."""
+    """Return a client that writes what Spark reads, and reads what Spark writes."""
     return ConfluentKafka(bootstrap)
 
 
@@ -66,7 +66,7 @@ class Topics:
 
     @contextmanager
     def copying(self, rows: DataFrame, topic: str, **trigger: Any) -> Iterator[StreamingQuery]:
-        """Let a query write these rows to a topic; another one in the same test goes on where it stops."""
+        """Make a query write these rows to a topic; another one in the same test goes on where it stops."""
         options = {"topic": topic, "checkpointLocation": str(self._checkpoint)}
         query = self._addressed(rows.writeStream, options).outputMode("update").trigger(**trigger).start()
         try:
@@ -91,7 +91,7 @@ def topics(spark: SparkSession, bootstrap: str, tmp_path: Path) -> Topics:
 
 
 def stored(rows: DataFrame) -> list[Stored]:
-    """Give the rows as any other client gives its records."""
+    """Return the rows as any other client gives its records."""
     shown = rows.selectExpr("*", "unix_millis(timestamp) AS timestamp_ms").orderBy("partition", "offset").collect()
     return [
         Stored(

@@ -31,7 +31,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(params=["newest", "older"])
 def options(request: pytest.FixtureRequest, kafka: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Give the options of a sink with a fresh topic, which writes by the rules that Kafka offers or by older ones."""
+    """Return the options of a sink with a fresh topic, which writes by the rules that Kafka offers or by older ones."""
     if request.param == "older":
         monkeypatch.setattr(transactions, "_FEATURE", "not.there")
     topic = request.node.name.replace("[", "-").replace("]", "")

@@ -50,7 +50,7 @@ class Application:
 def application(
     bootstrap: str, new_topic: Callable[..., str], fresh_name: Callable[[], str], tmp_path: Path
 ) -> tuple[Application, str, str]:
-    """Give a program with its source and its target."""
+    """Return a program with its source and its target."""
     source, target = new_topic(partitions=PARTITIONS), new_topic(partitions=PARTITIONS)
     return Application(bootstrap, fresh_name(), source, target, tmp_path), source, target
 

@@ -15,7 +15,7 @@ Tool = Callable[..., Ran]
 
 @pytest.fixture
 def tool(bootstrap: str) -> Tool:
-    """Give a way to run a tool against the broker; it must end well."""
+    """Return a way to run a tool against the broker; it must end well."""
 
     def run_well(name: str, *arguments: str, given: str = "") -> Ran:
         ran = run(name, *_addressed(name, arguments, bootstrap), given=given)
@@ -27,7 +27,7 @@ def tool(bootstrap: str) -> Tool:
 
 @pytest.fixture
 def refused(bootstrap: str) -> Tool:
-    """Give a way to run a tool that the broker must refuse."""
+    """Return a way to run a tool that the broker must refuse."""
 
     def run_ill(name: str, *arguments: str) -> Ran:
         ran = run(name, *_addressed(name, arguments, bootstrap))

@@ -19,7 +19,7 @@ def case(told: Case) -> Case:
 
 
 async def begun(talk: Talk, *, version: int = 12) -> Writer:
-    """Give a producer with an open transaction, by the newest rules or those before."""
+    """Return a producer with an open transaction, by the newest rules or those before."""
     writer = await talk.init()
     if version < 12:
         await talk.add(writer)

@@ -15,7 +15,7 @@ from riverlog.world.network import TcpNetwork, TcpSocket
 
 
 async def pair(network: TcpNetwork) -> tuple[TcpSocket, TcpSocket]:
-    """Give both ends of one connection."""
+    """Return both ends of one connection."""
     accepted: asyncio.Future[TcpSocket] = asyncio.get_running_loop().create_future()
     listener = network.listen("127.0.0.1", 0, accepted.set_result)  # type: ignore[arg-type]
     ours = await network.connect(*listener.address)

@@ -112,6 +112,6 @@ def test_a_process_ends_with_its_starter() -> None:
 
 
 def runs(process_id: int) -> bool:
-    """Tell whether a process is there and not merely waiting for somebody to ask how it ended."""
+    """Return whether a process is there and not merely waiting for somebody to ask how it ended."""
     asked = subprocess.run(["ps", "-o", "stat=", "-p", str(process_id)], capture_output=True, text=True, check=False)
     return asked.stdout.strip() not in ("", "Z")

@@ -128,7 +128,7 @@ class CompactedTransactions(RuleBasedStateMachine):
         self.log = self.open(recovery_point=len(self.written), clean=True)
 
     def expected(self) -> tuple[int, dict[int, tuple[bytes, bytes | None]], dict[bytes, bytes]]:
-        """Say how far all is decided; give the committed records below that, and the newest values."""
+        """Return how far all is decided, the committed records below that, and the newest values."""
         open_since: dict[int, int] = {}
         aborted: set[int] = set()
         for offset, written in enumerate(self.written):

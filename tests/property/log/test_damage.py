@@ -37,7 +37,7 @@ class Written:
     names: list[str]
 
     def served_as(self, offset: int) -> "Likeness":
-        """Give what may be served for an offset."""
+        """Return what may be served for an offset."""
         bases = [int(name[:20]) for name in self.names if name.endswith(".log")]
         batch = self.batches[offset]
         header = read_header(batch)

@@ -37,7 +37,7 @@ class Written:
         return self.base_offset + len(self.values)
 
     def appended(self, *, duplicate: bool) -> AppendResult:
-        """Say what the log should answer."""
+        """Return what the log should answer."""
         return AppendResult(Offset(self.base_offset), Offset(self.next_offset - 1), NO_TIMESTAMP, duplicate)
 
 
@@ -76,7 +76,7 @@ class LogMachine(RuleBasedStateMachine):
         return max(self.floor, self.batches[-1].next_offset if self.batches else 0)
 
     def readable(self) -> list[tuple[int, bytes, int]]:
-        """Give offset, value and time of all records that can be read."""
+        """Return offset, value and time of all records that can be read."""
         return [
             (batch.base_offset + delta, value, batch.timestamp_ms + delta)
             for batch in self.batches

@@ -51,7 +51,7 @@ class Producers(RuleBasedStateMachine):
         self.hear()
 
     def hear(self) -> None:
-        """Let writers know what was answered, in the order in which they asked; who needs an id gets it at once."""
+        """Report to writers what was answered, in the order in which they asked; who needs an id gets it at once."""
         while answered := [ticket for ticket in self.asked if ticket in self.coordinator.answers]:
             writer, command = self.asked.pop(answered[0])
             reply = self.coordinator.answers[answered[0]]

@@ -105,7 +105,7 @@ class Partition(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 5), fate=st.sampled_from(["arrives", "arrives", "arrives, and again later", "is lost"]))
     def answer(self, number: int, fate: str) -> None:
-        """Let whoever waited for an answer come again, or be gone."""
+        """Make whoever waited for an answer come again, or be gone."""
         decided = [ask for ask in self.asks if ask.code is not None]
         if not decided:
             return

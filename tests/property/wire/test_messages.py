@@ -68,7 +68,7 @@ def test_a_message_of_defaults_can_be_written(api: Api, direction: str, version:
 
 
 def declarations() -> list[type[Any]]:
-    """Give every message and every struct that one of them nests."""
+    """Return every message and every struct that one of them nests."""
     found: list[type[Any]] = []
     waiting = [declaration for api in APIS for declaration in (api.request, api.response)]
     while waiting:

@@ -91,12 +91,12 @@ class Stage:
         return self._reply(name, self.modern.pop(name).leave())
 
     def _away(self, plain: list[str], options: dict[str, str]) -> list[str]:
-        """Let a static member leave for a while."""
+        """Make a static member leave for a while."""
         (name,) = plain
         return self._reply(name, self.modern.pop(name).leave(epoch=-2))
 
     def _restart(self, plain: list[str], options: dict[str, str]) -> list[str]:
-        """Let a static member leave for a while and come back under another id."""
+        """Make a static member leave for a while and come back under another id."""
         name, new_name = plain
         member = self.modern.pop(name)
         said = self._reply(name, member.leave(epoch=-2))

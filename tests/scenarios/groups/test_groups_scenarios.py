@@ -85,7 +85,7 @@ class Stage:
         return [*heard, *waiting, *self._noted()]
 
     def _heard(self, asked: Ticket | None) -> list[str]:
-        """Say what was answered since the last line, to this line's asker first."""
+        """Return what was answered since the last line, to this line's asker first."""
         answers = list(self.coordinator.answers.items())
         new, self.said = answers[self.said :], len(answers)
         new.sort(key=lambda each: each[0] != asked)

@@ -32,7 +32,7 @@ def read_ranges(bootstrap: str, cuts: Cuts, **options: Any) -> Iterator[Found]:
 
 @pytest.fixture
 def servers(riverlog_broker: RunningBroker) -> str:
-    """Give the address of a broker that has two topics of two partitions with ten records each."""
+    """Return the address of a broker that has two topics of two partitions with ten records each."""
 
     async def send() -> None:
         async with Producer(riverlog_broker.bootstrap_servers) as producer:

@@ -27,7 +27,7 @@ def cut(from_offset: int, until_offset: int) -> Cut:
 
 
 async def read(reader: RangeReader, cuts: dict[TopicPartition, Cut]) -> dict[int, list[int]]:
-    """Give the base offsets of all batches that came, by partition."""
+    """Return the base offsets of all batches that came, by partition."""
     reader.want(cuts)
     found: dict[int, list[int]] = {}
     while (taken := await reader.next_chunk()) is not None:

@@ -82,7 +82,7 @@ class Greedy:
 
 
 async def greedy_producers(universe: Universe, count: int, requests: int) -> list[Greedy]:
-    """Let many begin at the same moment."""
+    """Make many begin at the same moment."""
     sockets = await asyncio.gather(*(universe.network.connect("node", 9092) for _ in range(count)))
     return [Greedy(socket, requests, partition=number % 8) for number, socket in enumerate(sockets)]
 

@@ -27,7 +27,7 @@ def root() -> Iterator[logging.Logger]:
 
 
 def written(formatter: logging.Formatter, event: str, cause: BaseException | None = None, **fields: object) -> str:
-    """Give the line that one error event becomes."""
+    """Return the line that one error event becomes."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)

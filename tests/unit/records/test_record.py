@@ -29,7 +29,7 @@ def batch_of(*values: bytes, compression: Compression = Compression.NONE, base_o
 
 
 def resealed(batch: bytearray) -> bytearray:
-    """Give the batch a checksum that fits, so that only what lies behind the checksum is wrong."""
+    """Write a checksum that fits into the batch, so that only what lies behind the checksum is wrong."""
     pack_into(">I", batch, 17, checksum(batch))
     return batch
 

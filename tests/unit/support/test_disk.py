@@ -13,7 +13,7 @@ from tests.support.disk import MemoryDisk
 
 @pytest.fixture(params=["memory", "system"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Disk, str]:
-    """Give a disk and an empty folder on it."""
+    """Return a disk and an empty folder on it."""
     if request.param == "system":
         return FileSystem(), str(tmp_path)
     disk = MemoryDisk()

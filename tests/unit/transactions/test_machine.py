@@ -122,7 +122,7 @@ def test_a_transaction_that_stays_open_is_aborted_with_an_epoch_of_its_own() -> 
 
 
 def out_of_time(epoch: int = 0) -> tuple[Coordinator, ProducerIdentity]:
-    """Give a coordinator that has aborted a producer's transaction because its time was up."""
+    """Return a coordinator that has aborted a producer's transaction because its time was up."""
     coordinator, producer = Coordinator(), producer_of(7, epoch)
     coordinator.log.append(TransactionFact(ID, Transaction(producer, 10_000, 0).joined([P0], V2, 0)))
     coordinator.restart()

@@ -17,7 +17,7 @@ def code_of(coordinator: Coordinator, command: InitProducer) -> ErrorCode:
 
 
 def given(producer: tuple[int, int], state: TransactionState = TransactionState.EMPTY) -> Coordinator:
-    """Give a coordinator that knows a producer."""
+    """Return a coordinator that knows a producer."""
     coordinator = Coordinator()
     held = Transaction(producer_of(*producer), 60_000, coordinator.now_ms, state)
     if state is TransactionState.ONGOING:

@@ -54,7 +54,7 @@ async def read_from(universe: Universe, offset: int) -> list[int]:
 
 
 def numbers(node: Node) -> tuple[int, float, float]:
-    """Give the damaged segments, the bytes scrubbed, and when that was done."""
+    """Return the damaged segments, the bytes scrubbed, and when that was done."""
     found: Scrape = scrape(node.parts.metrics, version="1")
     values = {reading.metric: reading.value for reading in found.readings}
     scrubbed, completed = values[Metric.SCRUBBED_BYTES], values[Metric.SCRUB_COMPLETED]

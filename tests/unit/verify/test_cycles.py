@@ -6,7 +6,7 @@ from tests.unit.verify.histories import ORDERS, found, read, write
 
 
 def cycles(history: History) -> list[Anomaly]:
-    """Give the circles alone: of what is only written here nobody reads that it is there."""
+    """Return the circles alone: of what is only written here nobody reads that it is there."""
     return [anomaly for anomaly in found(history) if not isinstance(anomaly, Unseen)]
 
 

@@ -15,7 +15,7 @@ from riverlog.model.machine import Command
 
 @dataclass(frozen=True, slots=True)
 class ElectLeaders(Command[MetadataRecord, "LeadersElected"]):
-    """Let preferred leaders lead, or anybody who is there, of these partitions, or of all that need it."""
+    """Elect the preferred leaders, or anybody who is there, of these partitions, or of all that need it."""
 
     unclean: bool
     partitions: tuple[tuple[str, int], ...] | None = None

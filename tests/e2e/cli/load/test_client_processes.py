@@ -36,7 +36,7 @@ def work(
     program: str,
     progress: ProgressCallback = lambda _records, _bytes: None,
 ) -> list[client_processes.ClientOutcome]:
-    """Let two processes run a program; it finds the folder in its share and leaves its process id there."""
+    """Make two processes run a program; it finds the folder in its share and leaves its process id there."""
     monkeypatch.setattr(client_processes, "COMMAND", (sys.executable, "-c", PRELUDE + program))
     shares = [ClientLoad(part="produce", bootstrap="", topic=str(folder), records=number) for number in (0, 1)]
     return asyncio.run(client_processes.work(shares, progress))

@@ -32,7 +32,7 @@ Start = Callable[[str], StreamJob]
 
 @pytest.fixture(params=["store", "folder"])
 def start(request: pytest.FixtureRequest, node: Node, topic: str, tmp_path: Path) -> Start:
-    """Give how a query is started under a run's name, with its checkpoint on the node or in a folder."""
+    """Return how a query is started under a run's name, with its checkpoint on the node or in a folder."""
     name, query = f"/pipelines/{uuid4()}", str(uuid4())
     places = {"store": f"{node.addresses['checkpoints']}{name}", "folder": str(tmp_path / "checkpoint")}
     location = places[request.param]

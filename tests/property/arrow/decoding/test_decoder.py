@@ -136,7 +136,7 @@ def test_every_length_is_bounded(place: int) -> None:
 
 
 def assert_alike(found: Fetched) -> None:
-    """Let both read all columns, and compare what came of it."""
+    """Read all columns, and compare what came of it."""
     whole = Cut(Offset(0), Offset(2**63 - 1))
     outcomes = []
     for decode in (plain.record_batch, compiled.record_batch):

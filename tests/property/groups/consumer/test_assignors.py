@@ -18,7 +18,7 @@ COUNTS = st.fixed_dictionaries({topic: st.integers(0, 9) for topic in TOPICS})
 
 @st.composite
 def groups(draw: st.DrawFn, *, alike: bool = False) -> tuple[list[Subscriber], dict[UUID, int]]:
-    """Give members with any subscriptions, and with any past that does not give one partition to two of them."""
+    """Return members with any subscriptions, and with any past that does not give one partition to two of them."""
     counts = draw(COUNTS)
     names = draw(st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True))
     shared = frozenset(draw(st.sets(st.sampled_from(TOPICS), min_size=1)))

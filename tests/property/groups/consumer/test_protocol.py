@@ -83,7 +83,7 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
 
     @rule(name=MEMBERS)
     def restart(self, name: str) -> None:
-        """Let a static member go and come back under another id."""
+        """Make a static member go and come back under another id."""
         member = self.members.get(name)
         if member is not None and member.instance_id is not None and member.epoch > 0:
             member.leave(epoch=-2)
@@ -142,7 +142,7 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
             del self.epochs[gone]
 
     def teardown(self) -> None:
-        """Let heartbeats settle: everybody has what it is to have, and everything that exists is read."""
+        """Make heartbeats settle: everybody has what it is to have, and everything that exists is read."""
         if not self.members or not self.group.members:
             return  # whoever comes first decides which kind of group begins, and some joins wait for others
         everybody = [*self.members.values(), *self.classic.values()]

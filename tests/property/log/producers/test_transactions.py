@@ -139,7 +139,7 @@ class TransactionsMachine(RuleBasedStateMachine):
     # What readers see
 
     def expected(self, from_offset: int) -> tuple[int, list[bytes]]:
-        """Say how far all is decided, and give the committed values between."""
+        """Return how far all is decided, and the committed values between."""
         open_since: dict[int, int] = {}
         aborted: set[int] = set()
         for offset, written in enumerate(self.written):

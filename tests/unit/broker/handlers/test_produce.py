@@ -56,7 +56,7 @@ def refusal(batch: bytes | memoryview | None, **how: Any) -> tuple[ErrorCode, st
 
 
 def changed(position: int, value: bytes, *, valid: bool = True) -> bytearray:
-    """Give a batch of two records with other bytes in its header, its checksum made right again or not."""
+    """Return a batch of two records with other bytes in its header, its checksum made right again or not."""
     batch = bytearray(batch_of([b"a", b"b"]))
     batch[position : position + len(value)] = value
     if valid:

@@ -19,7 +19,7 @@ from riverlog.testing import RunningBroker
 
 @pytest.fixture
 def broker(riverlog_broker: RunningBroker, monkeypatch: pytest.MonkeyPatch) -> RunningBroker:
-    """Give a broker with three records in a topic."""
+    """Return a broker with three records in a topic."""
 
     async def send() -> None:
         async with Producer(riverlog_broker.bootstrap_servers) as producer:

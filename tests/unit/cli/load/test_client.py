@@ -25,7 +25,7 @@ def share(**given: float | None) -> ClientLoad:
 
 
 def moments(plan: ClientLoad, *, busy_seconds: float = 0.0) -> list[list[float]]:
-    """Give the bursts, as moments since the first; between two of them the sender is busy for a while."""
+    """Return the bursts, as moments since the first; between two of them the sender is busy for a while."""
 
     async def scenario() -> list[list[float]]:
         loop = asyncio.get_running_loop()

@@ -27,7 +27,7 @@ PROTOCOLS = [
 
 
 def shared(*members: Member) -> bool:
-    """Tell whether every partition is with one of the members, and each of them has its part."""
+    """Return whether every partition is with one of the members, and each of them has its part."""
     having = [member.partitions for member in members]
     return sorted(chain(*having)) == [0, 1, 2, 3] and max(map(len, having)) - min(map(len, having)) <= 1
 

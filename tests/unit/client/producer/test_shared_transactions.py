@@ -33,7 +33,7 @@ def member(universe: Universe, batch: SharedBatch, task: int = 0, attempt: int =
 
 
 def records(*values: bytes) -> list[NewRecord]:
-    """Give a record for each value, in two partitions in turn."""
+    """Return a record for each value, in two partitions in turn."""
     return [NewRecord(TOPIC, value, partition=index % 2) for index, value in enumerate(values)]
 
 

@@ -29,7 +29,7 @@ ZERO = TopicPartition(TOPIC, 0)
 
 @pytest.fixture(params=["epoch per transaction", "older rules"], autouse=True)
 def rules(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let the client write by the newest rules, or as if the cluster knew only the older ones."""
+    """Make the client write by the newest rules, or as if the cluster knew only the older ones."""
     if request.param == "older rules":
         monkeypatch.setattr(transactions, "_FEATURE", "not.there")
     chosen: str = request.param

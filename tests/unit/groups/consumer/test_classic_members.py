@@ -17,7 +17,7 @@ def coordinator() -> ConsumerCoordinator:
 
 @pytest.fixture
 def alice(coordinator: ConsumerCoordinator) -> FakeConsumer:
-    """Give a member that speaks the consumer protocol and has everything."""
+    """Return a member that speaks the consumer protocol and has everything."""
     alice = coordinator.consumer("a")
     alice.beat()
     return alice

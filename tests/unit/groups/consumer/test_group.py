@@ -50,7 +50,7 @@ def metadata(member_id: str, value: ConsumerGroupMemberMetadataValue | None) -> 
 
 
 def current(member: ConsumerMember | str) -> GroupRecord:
-    """Say where a member stands; by its id alone, that it stands nowhere any more."""
+    """Return where a member stands; by its id alone, that it stands nowhere any more."""
     if isinstance(member, str):
         return GroupRecord(ConsumerGroupCurrentMemberAssignmentKey("g", member), None)
     return GroupRecord(ConsumerGroupCurrentMemberAssignmentKey("g", member.id), member.record())

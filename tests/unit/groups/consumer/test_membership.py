@@ -33,7 +33,7 @@ def coordinator() -> ConsumerCoordinator:
 
 @pytest.fixture
 def pair(coordinator: ConsumerCoordinator) -> tuple[FakeConsumer, FakeConsumer]:
-    """Give two members at epoch 2: a has 0 and 1 since epoch 1, b has 2 and 3 since epoch 2."""
+    """Return two members at epoch 2: a has 0 and 1 since epoch 1, b has 2 and 3 since epoch 2."""
     alice, bob = coordinator.consumer("a"), coordinator.consumer("b")
     alice.beat()
     coordinator.settle(alice, bob)

@@ -13,7 +13,7 @@ from tests.support.disk import MemoryDisk
 def written(
     snapshots: Snapshots, end: int, active_bytes: int, producers: Producers | None
 ) -> tuple[list[int], list[int]]:
-    """Say which offsets a plan writes snapshots for, and which it removes."""
+    """Return which offsets a plan writes snapshots for, and which it removes."""
     plan = SyncPlan(MemoryDisk(), Offset(end))
     snapshots.add_to(plan, active_bytes, producers)
     return [int(path[3:23]) for path in plan.replacements], [int(path[3:23]) for path in plan.removals]

@@ -35,7 +35,7 @@ def examined(
     beyond: TailContent = TailContent.NOTHING,
     bytes_max: int = SEARCH_EVERYTHING,
 ) -> tuple[list[int], list[Flaw]]:
-    """Give the offsets of the whole batches, and the flaws."""
+    """Return the offsets of the whole batches, and the flaws."""
     disk = MemoryDisk()
     file = disk.open(PATH, create=True)
     file.write(0, [content])

@@ -15,7 +15,7 @@ def theirs(_number: int, _frame: object) -> None:
 
 @pytest.fixture
 def as_pyspark() -> Iterator[None]:
-    """Let the signal be taken by a function of PySpark's."""
+    """Make the signal be taken by a function of PySpark's."""
     theirs.__module__ = "pyspark.core.context"
     before = signal.signal(signal.SIGINT, theirs)
     yield
@@ -24,7 +24,7 @@ def as_pyspark() -> Iterator[None]:
 
 @pytest.fixture
 def as_python() -> Iterator[None]:
-    """Let Python have the signal, whatever a test with a Spark of its own has left in this process."""
+    """Return the signal to Python, whatever a test with a Spark of its own has left in this process."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

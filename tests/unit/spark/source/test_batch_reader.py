@@ -20,7 +20,7 @@ from tests.support.spark import create, rows, send, struct
 
 @pytest.fixture
 def servers(riverlog_broker: RunningBroker) -> Iterator[str]:
-    """Give the address of a broker with two partitions of ten records, a second apart."""
+    """Yield the address of a broker with two partitions of ten records, a second apart."""
     servers = riverlog_broker.bootstrap_servers
     create(servers, "orders", partitions=2)
     for partition in range(2):

@@ -12,7 +12,7 @@ from tests.support.brokers import FakeCluster
 
 
 async def waited(fake: FakeCluster, *, partitions: int = 2, seconds: float = 5.0) -> float:
-    """Give how long a wait took."""
+    """Return how long a wait took."""
     loop = asyncio.get_running_loop()
     cluster = Cluster(fake.bootstrap, ports=fake.ports)
     try:

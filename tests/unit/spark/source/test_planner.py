@@ -18,7 +18,7 @@ from tests.support.spark import create, delete, send
 
 @pytest.fixture
 def servers(riverlog_broker: RunningBroker) -> str:
-    """Give the address of a broker with two partitions of ten records, stamped 1000 to 1009 and 2000 to 2009."""
+    """Return the address of a broker with two partitions of ten records, stamped 1000 to 1009 and 2000 to 2009."""
     servers = riverlog_broker.bootstrap_servers
     create(servers, "orders", partitions=2)
     create(servers, "returns")

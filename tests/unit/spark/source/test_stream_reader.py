@@ -23,7 +23,7 @@ ALL = ReadAllAvailable()
 
 @pytest.fixture
 def servers(riverlog_broker: RunningBroker, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Give the address of a broker with a topic of two partitions; queries look at everything each time."""
+    """Yield the address of a broker with a topic of two partitions; queries look at everything each time."""
     monkeypatch.setattr(stream_reader, "DISCOVERY_SECONDS", 0.0)
     create(riverlog_broker.bootstrap_servers, "orders", partitions=2)
     yield riverlog_broker.bootstrap_servers
@@ -234,7 +234,7 @@ def test_after_a_restart_a_shorter_topic_fails_the_query_or_is_read_anew(servers
 
 @pytest.fixture(params=["at once", "only where it is missed"])
 def looking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, servers: str) -> None:
-    """Let a query look for its topics each time, or only once a partition is not found."""
+    """Make a query look for its topics each time, or only once a partition is not found."""
     if request.param != "at once":
         monkeypatch.setattr(stream_reader, "DISCOVERY_SECONDS", 60.0)
         monkeypatch.setattr(planner, "ASK_SECONDS_MAX", 0.2)

@@ -26,7 +26,7 @@ COLUMNS = columns(struct("offset", "value"), None)
 
 @pytest.fixture
 def servers(riverlog_broker: RunningBroker) -> Iterator[str]:
-    """Give the address of a broker with a topic of ten records; what tasks kept is let go in the end."""
+    """Yield the address of a broker with a topic of ten records; what tasks kept is let go in the end."""
     servers = riverlog_broker.bootstrap_servers
     create(servers, "orders")
     send(servers, "orders", [b"%d" % row for row in range(10)])

@@ -24,7 +24,7 @@ PARTITIONS = [TopicPartition(TOPIC, index) for index in range(2)]
 
 
 def written(*, thefts: int = 0, mishaps: Mishaps | None = None, lost: type[object] | None = None) -> Scene:
-    """Let writers with one transactional id write for some seconds, and read everything."""
+    """Make writers with one transactional id write for some seconds, and read everything."""
     scenes: list[Scene] = []
 
     async def scenario(universe: Universe) -> None:

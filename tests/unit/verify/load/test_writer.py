@@ -19,7 +19,7 @@ PARTITIONS = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
 
 
 def written(*mishaps: Mishap | None, rate: float = 50) -> tuple[Scene, FakeCluster]:
-    """Let a producer write for two seconds."""
+    """Make a producer write for two seconds."""
 
     async def scenario() -> tuple[Scene, FakeCluster]:
         cluster = FakeCluster()
