@@ -382,6 +382,10 @@ class Log:
         """Plan what must be done to make everything appended so far durable; one plan at a time."""
         return self.sync_planner.plan(self.log_end_offset, self.epochs, None if self._gathered else self.producers)
 
+    def pending_first_name(self) -> SyncPlan:
+        """Plan to make the first segment's name durable: its bytes may be many, and need not be."""
+        return self.sync_planner.plan_first_name(self.flushed_offset)
+
     def synced(self, plan: SyncPlan) -> None:
         """Note that a plan was carried out."""
         assert self.flushed_offset <= plan.upto <= self.log_end_offset

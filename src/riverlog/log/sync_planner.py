@@ -46,8 +46,8 @@ class SyncPlanner:
         """
         return self._plan is None and not self._segments.unsynced_names
 
-    def wants_flush(self, segment_bytes: int) -> bool:
-        """Return whether a flush now spares the first roll one, which would wait on the loop."""
+    def wants_first_name(self, segment_bytes: int) -> bool:
+        """Return whether to sync the first segment's name now: at the first roll the loop would wait for that."""
         return not self._first_name_synced and 2 * self._segments.active.size > segment_bytes
 
     def plan(self, upto: Offset, epochs: Epochs, producers: Producers | None, *, closing: bool = False) -> SyncPlan:
@@ -88,6 +88,13 @@ class SyncPlanner:
         segments.unsynced_files = []
         segments.unsynced_names = False
         self._unsynced_folder = False
+        return plan
+
+    def plan_first_name(self, upto: Offset) -> SyncPlan:
+        """Plan to make the first segment's name durable, and no more below the offset to which everything is."""
+        self.check_idle()
+        folder = self._segments.folder
+        plan = self._plan = SyncPlan(folder.disk, upto, folders=[folder.path])
         return plan
 
     def finish(self, plan: SyncPlan) -> None:

@@ -48,6 +48,12 @@ class Flusher:
         elif partition.keeps_files:
             self._under_way[partition] = asyncio.get_running_loop().create_task(self._rounds(partition))
 
+    def sync_first_name(self, partition: "Replica") -> None:
+        """Begin to sync the name of its first segment; a flush that is under way does that, too."""
+        if partition not in self._under_way and partition.keeps_files:
+            rounds = self._rounds(partition, name_only=True)
+            self._under_way[partition] = asyncio.get_running_loop().create_task(rounds)
+
     async def settled(self, partition: "Replica") -> None:
         """Wait until no flush of this partition is under way."""
         while partition in self._under_way:
@@ -70,7 +76,7 @@ class Flusher:
             self._failed |= judge(error) is DiskTrouble.FAILED
             raise
 
-    async def _flushed(self, partition: "Replica") -> SyncPlan | None:
+    async def _flushed(self, partition: "Replica", *, name_only: bool) -> SyncPlan | None:
         """Flush once, as soon as that can be done; None where it cannot be.
 
         Who cannot begin gives up its turn while it waits: what is in the way of one may be in nobody else's.
@@ -82,7 +88,9 @@ class Flusher:
                     return None
                 began = self._clock.monotonic()
                 try:
-                    if plan is None:
+                    if plan is None and name_only:
+                        plan = partition.log.pending_first_name()
+                    elif plan is None:
                         self._wanted.discard(partition)  # what is appended from now on is for the next flush
                         plan = partition.log.pending_sync()
                     await self._workers.run(partial(self._run, plan))
@@ -114,10 +122,11 @@ class Flusher:
                 await asyncio.sleep(_TRY_AGAIN_SECONDS)
         return not self._is_distrusted() and partition.keeps_files
 
-    async def _rounds(self, partition: "Replica") -> None:
+    async def _rounds(self, partition: "Replica", *, name_only: bool = False) -> None:
         try:
             while True:
-                plan = await self._flushed(partition)
+                plan = await self._flushed(partition, name_only=name_only)
+                name_only = False
                 if plan is None or self._is_distrusted():
                     return
                 partition.log.synced(plan)

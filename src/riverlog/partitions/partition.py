@@ -176,12 +176,10 @@ class Partition(Replica):
         """Commit all that stands in the log, or have it flushed."""
         log, config = self.log, self.log.config
         unflushed = log.log_end_offset - log.flushed_offset
-        if (
-            config.durability is not Durability.OS
-            or unflushed >= config.flush_messages
-            or log.sync_planner.wants_flush(config.segment_bytes)
-        ):
+        if config.durability is not Durability.OS or unflushed >= config.flush_messages:
             self._flusher.flush(self)
+        elif log.sync_planner.wants_first_name(config.segment_bytes):
+            self._flusher.sync_first_name(self)
         if _commits_by_writing(config):
             self._advance(log.log_end_offset)
 

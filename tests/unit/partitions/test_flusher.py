@@ -32,6 +32,7 @@ class Partition:
         self.end = 0
         self.plans = 0
         self.made = 0
+        self.names = 0
         self.reached: list[int] = []
         self.error: int | None = None
         self.plan_error: int | None = None
@@ -45,6 +46,10 @@ class Partition:
             raise OSError(self.plan_error, "a file could not be opened")
         self.made += 1
         return Plan(self.end, self.error)
+
+    def pending_first_name(self) -> Plan:
+        self.names += 1
+        return Plan(0, self.error)
 
     def synced(self, plan: Plan) -> None:
         self.reached.append(plan.upto)
@@ -87,6 +92,25 @@ async def test_what_comes_during_a_flush_shares_the_next() -> None:
     assert partition.reached[-1] == 100
     assert partition.plans < 10
     assert sum(stats.flushes.counts) == partition.plans
+
+
+async def test_a_flush_that_is_wanted_while_a_name_is_synced_follows() -> None:
+    flusher, _volume, _stats = a_flusher()
+    partition = Partition()
+    partition.end = 5
+    flusher.sync_first_name(partition)  # type: ignore[arg-type]
+    flusher.flush(partition)  # type: ignore[arg-type]
+    await flusher.drain()
+    assert (partition.names, partition.plans, partition.reached) == (1, 1, [0, 5])
+
+
+async def test_a_flush_syncs_the_name_itself() -> None:
+    flusher, _volume, _stats = a_flusher()
+    partition = Partition()
+    flusher.flush(partition)  # type: ignore[arg-type]
+    flusher.sync_first_name(partition)  # type: ignore[arg-type]
+    await flusher.drain()
+    assert (partition.names, partition.plans) == (0, 1)
 
 
 async def test_partitions_do_not_wait_for_each_other() -> None:

@@ -44,9 +44,13 @@ class Hand:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.asked_for_name = 0
 
     def flush(self, partition: Partition) -> None:
         self.asked += 1
+
+    def sync_first_name(self, partition: Partition) -> None:
+        self.asked_for_name += 1
 
     def carry_out(self, partition: Partition) -> None:
         partition.log.flush()
@@ -137,16 +141,18 @@ def test_flush_messages_1_means_what_it_says_and_more_means_later() -> None:
     assert (partition.high_watermark, hand.asked) == (3, 1)
 
 
-def test_a_log_is_flushed_before_its_first_segment_is_full_so_that_closing_it_waits_for_nothing() -> None:
+def test_the_first_name_is_synced_before_its_segment_is_full_so_that_closing_it_waits_for_nothing() -> None:
     partition, hand = a_partition(durability=Durability.OS, segment_bytes=400)
     append(partition, b"a" * 100)
-    assert hand.asked == 0
+    assert hand.asked_for_name == 0
     append(partition, b"b" * 10)
-    assert hand.asked == 1
-    hand.carry_out(partition)
+    assert hand.asked_for_name == 1
+    plan = partition.log.pending_first_name()
+    plan.run()
+    partition.log.synced(plan)
     append(partition, b"b" * 10)
     append(partition, b"c" * 300)
-    assert hand.asked == 1
+    assert (hand.asked_for_name, hand.asked) == (1, 0)
 
 
 def test_readers_look_once_when_a_turn_ends_until_they_let_go() -> None:
