@@ -20,7 +20,7 @@ class SyncPlanner:
     """Collects what is to be made durable of one log."""
 
     __slots__ = (
-        "_closed_segments", "_first_name_synced", "_plan", "_postponed", "_segments", "_unsynced_folder",
+        "_closed_segments", "_plan", "_postponed", "_segments", "_unsynced_folder", "first_name_synced",
         "snapshots", "unsynced_epochs",
     )  # fmt: skip
 
@@ -31,7 +31,8 @@ class SyncPlanner:
         self._postponed: SyncPlan | None = None
         """The last plan, if it found no room for its small files."""
         self._unsynced_folder = is_new  # the name of the log's own folder may not be durable yet
-        self._first_name_synced = clean  # so that no crash can take the first segment's name any more
+        self.first_name_synced = clean
+        """No crash can take the first segment's name any more: the first roll, on the loop, need not wait for that."""
         self._closed_segments = closed
         """Closed segments with unsynced bytes; the active one is always looked at."""
         self.unsynced_epochs = False
@@ -45,10 +46,6 @@ class SyncPlanner:
         No segment closes without a new name: that of the next one.
         """
         return self._plan is None and not self._segments.unsynced_names
-
-    def wants_first_name(self, segment_bytes: int) -> bool:
-        """Return whether to sync the first segment's name now: at the first roll the loop would wait for that."""
-        return not self._first_name_synced and 2 * self._segments.active.size > segment_bytes
 
     def plan(self, upto: Offset, epochs: Epochs, producers: Producers | None, *, closing: bool = False) -> SyncPlan:
         """Plan what must be done to make everything below an offset durable.
@@ -101,7 +98,7 @@ class SyncPlanner:
         """Note that a plan was carried out."""
         assert plan is self._plan
         self._plan = None
-        self._first_name_synced = True
+        self.first_name_synced = True
         if plan.postponed:
             self._postponed = plan
 
@@ -114,10 +111,10 @@ class SyncPlanner:
 
         Where a crash left that one without the first, the log would seem to begin with it.
         """
-        if not self._first_name_synced:
+        if not self.first_name_synced:
             folder = self._segments.folder
             folder.disk.sync_folder(folder.path)
-            self._first_name_synced = True
+            self.first_name_synced = True
 
     def closed(self, segment: Segment, producers: Producers) -> None:
         """Note a segment behind which another one has begun."""

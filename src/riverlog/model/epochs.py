@@ -23,18 +23,15 @@ UNKNOWN_END = EpochEnd(NO_EPOCH, NO_OFFSET)
 class Epochs:
     """The history of one partition's leaders, oldest first."""
 
-    __slots__ = ("_epochs", "_starts")
+    __slots__ = ("_epochs", "_starts", "latest")
 
     def __init__(self, entries: Iterable[tuple[LeaderEpoch, Offset]] = ()) -> None:
+        self.latest: LeaderEpoch = NO_EPOCH
+        """The newest epoch, or NO_EPOCH. Every batch is compared with it."""
         self._epochs: list[LeaderEpoch] = []
         self._starts: list[Offset] = []
         for epoch, start_offset in entries:
             self.begin(epoch, start_offset)
-
-    @property
-    def latest(self) -> LeaderEpoch:
-        """Return the newest epoch, or NO_EPOCH."""
-        return self._epochs[-1] if self._epochs else NO_EPOCH
 
     def entries(self) -> list[tuple[LeaderEpoch, Offset]]:
         """List each epoch with the offset at which it began."""
@@ -49,6 +46,7 @@ class Epochs:
             self.truncate_end(start_offset)
         self._epochs.append(epoch)
         self._starts.append(start_offset)
+        self.latest = epoch
         return True
 
     def of(self, offset: Offset) -> LeaderEpoch:
@@ -71,6 +69,7 @@ class Epochs:
         changed = count < len(self._starts)
         del self._epochs[count:]
         del self._starts[count:]
+        self.latest = self._epochs[-1] if self._epochs else NO_EPOCH
         return changed
 
     def truncate_start(self, start_offset: Offset) -> bool:

@@ -34,12 +34,12 @@ def test_a_closed_segment_is_durable_with_the_next_plan(log: Log) -> None:
 
 def test_the_first_name_is_synced_early_and_nothing_else(log: Log) -> None:
     append(log, b"x" * 500)
-    assert log.sync_planner.wants_first_name(1_000)
+    assert not log.sync_planner.first_name_synced
     plan = log.pending_first_name()
     assert (plan.files, plan.folders, plan.replacements) == ([], [log.folder], {})
     plan.run()
     log.synced(plan)
-    assert not log.sync_planner.wants_first_name(1_000)
+    assert log.sync_planner.first_name_synced
     assert log.flushed_offset == 0
     log.flush()
     assert log.flushed_offset == log.log_end_offset
@@ -48,4 +48,4 @@ def test_the_first_name_is_synced_early_and_nothing_else(log: Log) -> None:
 def test_a_flush_syncs_the_first_name_as_well(log: Log) -> None:
     append(log, b"x" * 500)
     log.flush()
-    assert not log.sync_planner.wants_first_name(1_000)
+    assert log.sync_planner.first_name_synced
