@@ -30,11 +30,15 @@ class LeaderRules(NamedTuple):
     """What the settings of a topic and the features of a cluster say of leaders."""
 
     min_in_sync: int
-    """`min.insync.replicas`, but no more than there are replicas."""
+    """`min.insync.replicas`; a partition with fewer replicas needs all of them, as its leader has it."""
     unclean: bool
     """`unclean.leader.election.enable`."""
     keeps_eligible: bool
     """Whether replicas that leave a small in-sync set stay eligible (eligible.leader.replicas.version)."""
+
+    def least(self, replicas: ReplicaIds) -> int:
+        """Return how many of these must be in sync before anything is committed."""
+        return min(self.min_in_sync, len(replicas))
 
     @property
     def election(self) -> Election:
@@ -96,7 +100,8 @@ def partition_change(
         isr, eligible, recovery = (leader,), (), LeaderRecoveryState.RECOVERING
     elif leader in eligible:
         isr = (leader,)
-        eligible = tuple(each for each in eligible if each != leader)
+        commits_alone = rules.least(replicas) == 1  # the setting may have changed while nobody led
+        eligible = () if commits_alone else tuple(each for each in eligible if each != leader)
     elif not isr and not rules.keeps_eligible:
         isr = partition.isr  # the last ones stay in sync, so that one of them may lead when it comes back
     assert leader == NO_NODE or leader in isr, f"{leader} leads and is not in sync on {partition}"
@@ -134,7 +139,7 @@ def _eligible(
     partition: PartitionImage, isr: ReplicaIds, replicas: ReplicaIds, rules: LeaderRules, forgetful: ReplicaIds
 ) -> ReplicaIds:
     """Return who is out of sync and has all that was committed: nothing is while too few are in sync."""
-    if not rules.keeps_eligible or len(isr) >= rules.min_in_sync:
+    if not rules.keeps_eligible or len(isr) >= rules.least(replicas):
         return ()
     known = {*partition.rare.eligible_leader_replicas, *partition.isr}
     return tuple(sorted(each for each in known if each not in isr and each not in forgetful and each in replicas))

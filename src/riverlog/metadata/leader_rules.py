@@ -26,19 +26,19 @@ class TopicRules:
         self._image = image
         self._layers = replace(layers, cluster=image.config(ConfigResource(ConfigResourceType.BROKER, "")))
         self._keeps_eligible = keeps_eligible(image)
-        self._known: dict[tuple[str | None, str | None, int], LeaderRules] = {}
+        self._known: dict[tuple[str | None, str | None], LeaderRules] = {}
 
     def of(self, topic: TopicImage) -> LeaderRules:
         """Return the rules of a topic."""
         overrides = self._image.topic_overrides(topic.name)
-        key = (overrides.get(MIN_IN_SYNC), overrides.get(UNCLEAN_ELECTION), topic.replication_factor)
+        key = (overrides.get(MIN_IN_SYNC), overrides.get(UNCLEAN_ELECTION))
         rules = self._known.get(key)
         if rules is None:
             own = {name: overrides[name] for name in (MIN_IN_SYNC, UNCLEAN_ELECTION) if name in overrides}
             config = topic_config(own, self._layers)
-            least = min(config.min_insync_replicas, topic.replication_factor)
-            rules = LeaderRules(least, config.unclean_leader_election_enable, self._keeps_eligible)
-            self._known[key] = rules
+            rules = self._known[key] = LeaderRules(
+                config.min_insync_replicas, config.unclean_leader_election_enable, self._keeps_eligible
+            )
         return rules
 
 

@@ -88,6 +88,13 @@ CASES = {
         (2, 3),
         {"isr": (2,), "leader": 2, "eligible_leader_replicas": (1,), "last_known_elr": ()},
     ),
+    "an eligible one leads, and commits without the others": (
+        partition((), -1, eligible_leader_replicas=ids(1, 2)),
+        Target(),
+        LeaderRules(1, unclean=False, keeps_eligible=True),
+        (2, 3),
+        {"isr": (2,), "leader": 2, "eligible_leader_replicas": ()},
+    ),
     "who led last, when nobody is eligible": (
         partition((), -1, last_known_elr=ids(1)),
         Target(),
@@ -102,6 +109,20 @@ CASES = {
         ELIGIBLE,
         (1, 2),
         {"isr": (1, 2), "eligible_leader_replicas": ()},
+    ),
+    "nor where there are no more replicas": (
+        partition(ids(1, 2), 1, ids(1, 2, 3), eligible_leader_replicas=ids(3)),
+        Target(),
+        LeaderRules(7, unclean=False, keeps_eligible=True),
+        (1, 2),
+        None,
+    ),
+    "than are in sync": (
+        partition(ids(1, 2), 1, ids(1, 2), eligible_leader_replicas=ids(2)),
+        Target(),
+        LeaderRules(7, unclean=False, keeps_eligible=True),
+        (1, 2),
+        {"eligible_leader_replicas": ()},
     ),
     "eligible ones are forgotten where the cluster has none": (
         partition(ids(1), 1, eligible_leader_replicas=ids(2)),

