@@ -253,7 +253,7 @@ class Partition(Replica):
         if high_watermark == self.high_watermark:
             return
         log = self.log
-        assert high_watermark <= log.flushed_offset or _commits_by_writing(log.config), "committed before it is flushed"
+        assert high_watermark <= log.flushed_offset or log.config.durability is Durability.OS, "committed unflushed"
         self.high_watermark = high_watermark
         log.producers.transactions.committed(high_watermark)
         if self._waiters.for_commit:
