@@ -40,7 +40,7 @@ def scan(trial: Trial) -> Values:
 def kernel_rows_per_second(records: int) -> float:
     """Decode one batch to Arrow over and over, checksum included."""
     from riverlog.arrow.columns import USUAL, Cut, schema_of
-    from riverlog.arrow.decoding.compiled import record_batch
+    from riverlog.arrow.decoding.compiled_decoder import record_batch
     from riverlog.arrow.decoding.decoder import record_batches
     from riverlog.client.consumer.fetched_records import Chunk
     from riverlog.model.ids import Offset, TopicPartition

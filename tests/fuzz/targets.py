@@ -10,10 +10,10 @@ from functools import cache
 from typing import Final
 
 from riverlog.arrow.columns import TYPES, Cut, schema_of
-from riverlog.arrow.decoding import compiled, plain
+from riverlog.arrow.decoding import compiled_decoder, plain_decoder
 from riverlog.arrow.decoding.decoder import record_batches
-from riverlog.arrow.encoding.compiled import CompiledEncoder
-from riverlog.arrow.encoding.plain import PlainEncoder
+from riverlog.arrow.encoding.compiled_encoder import CompiledEncoder
+from riverlog.arrow.encoding.plain_encoder import PlainEncoder
 from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex, rows_of
 from riverlog.client.consumer.fetched_records import Chunk
 from riverlog.client.errors import CorruptRecords
@@ -125,7 +125,7 @@ def columns(data: bytes) -> str:
         raw[position + CRC_POSITION : position + CRC_POSITION + 4] = checksum(batch).to_bytes(4)
         unfolded(batch, header, decompressed_bytes_max=UNFOLDED_BYTES_MAX)
     outcomes = []
-    for record_batch in (plain.record_batch, compiled.record_batch):
+    for record_batch in (plain_decoder.record_batch, compiled_decoder.record_batch):
         try:
             chunk = Chunk(bytes(raw), [], read_committed=True)
             outcomes.append(list(record_batches(record_batch, chunk, HERE, ALL_COLUMNS, WHOLE)))

@@ -40,10 +40,10 @@ def is_kernel_worth_loading(rows: int, least: int, kernel: str = "riverlog.arrow
 def decoder_for(rows: int) -> Decode:
     """Choose how to decode about as many rows."""
     if is_kernel_worth_loading(rows, KERNEL_ROWS_MIN):
-        from riverlog.arrow.decoding.compiled import record_batch as compiled
+        from riverlog.arrow.decoding.compiled_decoder import record_batch as compiled
 
         return compiled
-    from riverlog.arrow.decoding.plain import record_batch as plain
+    from riverlog.arrow.decoding.plain_decoder import record_batch as plain
 
     return plain
 

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from riverlog.arrow.decoding.decoder import is_kernel_worth_loading
-from riverlog.arrow.encoding.plain import PlainEncoder
+from riverlog.arrow.encoding.plain_encoder import PlainEncoder
 from riverlog.arrow.encoding.rows import EncodingRules, Rows, TopicIndex, fitting
 from riverlog.client.producer.deliveries import EncodedBatch
 
@@ -72,7 +72,7 @@ class Encoder:
         return self._rows.batches()
 
     def _load_kernel(self) -> None:
-        from riverlog.arrow.encoding.compiled import CompiledEncoder
+        from riverlog.arrow.encoding.compiled_encoder import CompiledEncoder
 
         self._rows = CompiledEncoder(self._rules, self._topics)
         self._is_plain = False

@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from riverlog.arrow.columns import TYPES, Cut, schema_of
-from riverlog.arrow.decoding import compiled, plain
+from riverlog.arrow.decoding import compiled_decoder, plain_decoder
 from riverlog.arrow.decoding.decoder import Decode, record_batches
 from riverlog.client.consumer.fetched_records import Chunk
 from riverlog.client.errors import CorruptRecords
@@ -95,8 +95,8 @@ def test_the_kernel_reads_what_the_plain_decoder_reads(
     data: st.DataObject, found: Fetched, columns: list[str], committed: bool
 ) -> None:
     cut, schema = data.draw(cuts(found.end)), schema_of(columns)
-    expected = decoded(plain.record_batch, found, schema, cut, committed=committed)
-    assert decoded(compiled.record_batch, found, schema, cut, committed=committed).equals(expected)
+    expected = decoded(plain_decoder.record_batch, found, schema, cut, committed=committed)
+    assert decoded(compiled_decoder.record_batch, found, schema, cut, committed=committed).equals(expected)
 
 
 @given(fetched(), st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
@@ -139,7 +139,7 @@ def assert_alike(found: Fetched) -> None:
     """Read all columns, and compare what came of it."""
     whole = Cut(Offset(0), Offset(2**63 - 1))
     outcomes = []
-    for decode in (plain.record_batch, compiled.record_batch):
+    for decode in (plain_decoder.record_batch, compiled_decoder.record_batch):
         try:
             outcomes.append(decoded(decode, found, ALL, whole))
         except CorruptRecords as problem:

@@ -8,8 +8,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from riverlog.arrow.columns import HEADERS_TYPE, TIMESTAMP_TYPE
-from riverlog.arrow.encoding.compiled import CompiledEncoder
-from riverlog.arrow.encoding.plain import PlainEncoder
+from riverlog.arrow.encoding.compiled_encoder import CompiledEncoder
+from riverlog.arrow.encoding.plain_encoder import PlainEncoder
 from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex, rows_of
 from riverlog.client.errors import KafkaError
 from riverlog.client.producer.partitioner import murmur2

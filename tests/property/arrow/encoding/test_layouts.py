@@ -8,10 +8,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from riverlog.arrow.columns import TYPES, Cut, schema_of
-from riverlog.arrow.decoding import compiled
+from riverlog.arrow.decoding import compiled_decoder
 from riverlog.arrow.decoding.decoder import record_batches
-from riverlog.arrow.encoding.compiled import CompiledEncoder
-from riverlog.arrow.encoding.plain import PlainEncoder
+from riverlog.arrow.encoding.compiled_encoder import CompiledEncoder
+from riverlog.arrow.encoding.plain_encoder import PlainEncoder
 from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex, rows_of
 from riverlog.client.consumer.fetched_records import Chunk
 from riverlog.client.producer.deliveries import EncodedBatch
@@ -59,7 +59,7 @@ def test_a_layout_changes_no_byte(data: st.DataObject, counts: list[int]) -> Non
 def scanned(batch: EncodedBatch) -> list[dict[str, Any]]:
     """Read a batch as a scan does."""
     chunk = Chunk(bytes(batch.content), [], read_committed=True)
-    found = record_batches(compiled.record_batch, chunk, batch.partition, schema_of(TYPES), WHOLE)
+    found = record_batches(compiled_decoder.record_batch, chunk, batch.partition, schema_of(TYPES), WHOLE)
     return [row for each in found for row in each.select(["key", "value", "topic", "timestamp", "headers"]).to_pylist()]
 
 

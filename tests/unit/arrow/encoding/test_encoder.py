@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from riverlog.arrow.decoding import decoder
-from riverlog.arrow.encoding.compiled import CompiledEncoder
+from riverlog.arrow.encoding.compiled_encoder import CompiledEncoder
 from riverlog.arrow.encoding.encoder import Encoder
-from riverlog.arrow.encoding.plain import PlainEncoder
+from riverlog.arrow.encoding.plain_encoder import PlainEncoder
 from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex
 from riverlog.records.record import read_batch
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from riverlog.arrow.columns import TYPES, Cut, schema_of
-from riverlog.arrow.decoding.plain import record_batch
+from riverlog.arrow.decoding.plain_decoder import record_batch
 from riverlog.arrow.decoding.runs import Run
 from riverlog.client.errors import CorruptRecords
 from riverlog.model.ids import Offset, TopicPartition

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from riverlog.arrow.encoding.plain import PlainEncoder
+from riverlog.arrow.encoding.plain_encoder import PlainEncoder
 from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex, rows_of
 from riverlog.client.errors import KafkaError
 from riverlog.client.producer.partitioner import murmur2

@@ -3,11 +3,11 @@
 import pytest
 
 from riverlog.arrow.columns import TYPES, USUAL, Cut, schema_of
-from riverlog.arrow.decoding import compiled, kernel, plain
+from riverlog.arrow.decoding import compiled_decoder, kernel, plain_decoder
 from riverlog.client.errors import CorruptRecords
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.records.record import BatchBuilder
-from tests.unit.arrow.decoding.test_plain import run_of
+from tests.unit.arrow.decoding.test_plain_decoder import run_of
 
 HERE = TopicPartition("orders", 3)
 WHOLE = Cut(Offset(0), Offset(2**62))
@@ -23,13 +23,13 @@ def builder_of(count: int) -> BatchBuilder:
 
 def test_many_runs_become_one_batch() -> None:
     runs = [run_of(builder_of(100), base) for base in (0, 500, 700)]
-    found = compiled.record_batch(runs, HERE, schema_of(TYPES), WHOLE)
+    found = compiled_decoder.record_batch(runs, HERE, schema_of(TYPES), WHOLE)
     found.validate(full=True)
-    assert found.equals(plain.record_batch(runs, HERE, schema_of(TYPES), WHOLE))
+    assert found.equals(plain_decoder.record_batch(runs, HERE, schema_of(TYPES), WHOLE))
 
 
 def test_buffers_are_not_much_larger_than_what_is_in_them() -> None:
-    found = compiled.record_batch([run_of(builder_of(1_000))], HERE, schema_of(USUAL), WHOLE)
+    found = compiled_decoder.record_batch([run_of(builder_of(1_000))], HERE, schema_of(USUAL), WHOLE)
     for column in found.columns:
         assert sum(buffer.size for buffer in column.buffers() if buffer is not None) <= 2 * column.nbytes
 
@@ -37,7 +37,7 @@ def test_buffers_are_not_much_larger_than_what_is_in_them() -> None:
 @pytest.mark.parametrize("row", [0, 99])
 def test_one_row_of_many(row: int) -> None:
     cut = Cut(Offset(row), Offset(row + 1))
-    found = compiled.record_batch([run_of(builder_of(100))], HERE, schema_of(TYPES), cut)
+    found = compiled_decoder.record_batch([run_of(builder_of(100))], HERE, schema_of(TYPES), cut)
     assert found["offset"].to_pylist() == [row]
     assert found["key"].to_pylist() == [b"key-%d" % row]
 
@@ -48,10 +48,14 @@ def test_a_name_that_is_not_utf_8_is_refused() -> None:
     header, content = run_of(builder, 7)
     broken = bytes(content).replace(b"name", b"\xff\xff\xff\xff")
     with pytest.raises(CorruptRecords, match=r"offset 7 of orders-3 is corrupt: the name .* not UTF-8"):
-        compiled.record_batch([run_of(builder)._replace(header=header, content=broken)], HERE, schema_of(TYPES), WHOLE)
+        compiled_decoder.record_batch(
+            [run_of(builder)._replace(header=header, content=broken)], HERE, schema_of(TYPES), WHOLE
+        )
 
 
 def test_the_broken_one_of_many_is_named() -> None:
     good, bad = run_of(builder_of(3), 0), run_of(builder_of(3), 3)
     with pytest.raises(CorruptRecords, match=f"offset 3 of orders-3 is corrupt: {kernel.FLAWS[7]}"):
-        compiled.record_batch([good, bad._replace(content=bytes(bad.content) + b"x")], HERE, schema_of(USUAL), WHOLE)
+        compiled_decoder.record_batch(
+            [good, bad._replace(content=bytes(bad.content) + b"x")], HERE, schema_of(USUAL), WHOLE
+        )

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from riverlog.arrow.encoding.compiled import CompiledEncoder
-from riverlog.arrow.encoding.plain import PlainEncoder
+from riverlog.arrow.encoding.compiled_encoder import CompiledEncoder
+from riverlog.arrow.encoding.plain_encoder import PlainEncoder
 from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex, rows_of
 from riverlog.client.errors import KafkaError
 
