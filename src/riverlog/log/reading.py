@@ -16,6 +16,7 @@ from riverlog.log.times import FoundTime, find_latest, find_time
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import NO_OFFSET, Offset
 from riverlog.model.ports import FileRange
+from riverlog.records.batch import BatchHeader
 
 T = TypeVar("T")
 
@@ -110,16 +111,18 @@ def _read(segments: Segments, offset: Offset, bytes_max: int, upto: Offset, at_l
             return NOTHING
         segment, position = segments[slot], 0
     end = segment.size if upto >= segment.next_offset else segment.locate(upto)
+    alone: BatchHeader | None = None  # of the first batch, where it is all that is read
     if end - position > bytes_max:
-        first_end = position + segment.header_at(position).size
-        if first_end - position > bytes_max:
+        first = segment.header_at(position)
+        first_end = position + first.size
+        if first.size > bytes_max:
             if not at_least_one:
                 return NOTHING
-            end = min(end, first_end)
+            end, alone = min(end, first_end), first if first_end <= end else None
         else:
             end = segment.boundary(position, position + bytes_max)
     if end <= position:
         return NOTHING
     end = segment.integrity.verify(position, end)
-    next_offset = min(upto, segment.offset_at(position, end))
+    next_offset = min(upto, segment.offset_at(position, end) if alone is None else alone.next_offset)
     return LogRead(FileRange(segment.file(), position, end - position), next_offset)
