@@ -5,6 +5,9 @@ When `append` returns, it stands in the log. It is *committed* once the high wat
 written with `durability=os`, after the flush with `durability=fsync`. Consumers see nothing above the high watermark,
 and it never goes back. Those who want committed records alone see nothing above the last stable offset, below which
 every transaction is decided and its marker committed.
+
+When another node leads, this one stops to serve at once: who waits is refused, and the log stays as it is. It serves
+again when it leads again.
 """
 
 import math
@@ -120,6 +123,8 @@ class Partition(Replica):
         at_once: bool = False,
     ) -> AppendResult:
         """Assign one batch its offset; `at_once` says that the caller writes it before anything else happens."""
+        if not self.is_led:
+            self.check_here()
         health = self._health
         health.slack_bytes -= len(batch)
         if health.slack_bytes < 0:
@@ -190,7 +195,7 @@ class Partition(Replica):
         """Call `done` once: when this offset stands in the log, or is lost."""
         if last_offset < self.log.log_end_offset:
             done(ErrorCode.NONE)
-        elif self.removed:
+        elif not self.is_led:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         else:
             self._waiters.for_write.append((last_offset, math.inf, done))
@@ -202,7 +207,7 @@ class Partition(Replica):
         ever is."""
         if last_offset < self.high_watermark:
             done(ErrorCode.NONE)
-        elif self.removed:
+        elif not self.is_led:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         else:
             if self._gathering and self._commits_at_turn_end:  # soon: no time of it runs out
@@ -225,16 +230,38 @@ class Partition(Replica):
 
     def flushed(self) -> None:
         """Note that the log's flushed offset has grown."""
-        if self.removed:
+        if not self.is_led:
             return
         self._advance(max(self.high_watermark, self.log.flushed_offset))
+
+    def lead(self, epoch: LeaderEpoch) -> None:
+        """Serve from now on, in this epoch; what the log holds is committed as if it were appended now."""
+        assert not self.removed
+        assert epoch >= self.leader_epoch, f"{self.name} is at leader epoch {self.leader_epoch}, not {epoch}"
+        self.leader_epoch = epoch
+        if self.is_led:
+            return
+        self.is_led = True
+        self._advance(max(self.high_watermark, self.log.flushed_offset))
+        self._commit_written()
+
+    def resign(self, epoch: LeaderEpoch) -> None:
+        """Serve nobody from now on, first refuse those who wait: in this epoch another node leads, or nobody."""
+        assert epoch >= self.leader_epoch, f"{self.name} is at leader epoch {self.leader_epoch}, not {epoch}"
+        self.write()  # what was taken is the log's, whoever leads
+        self.leader_epoch = epoch
+        self._stop_serving()
+        self.verifications.end_all()  # another leader writes the markers that would end them
 
     def remove(self) -> None:
         """Refuse all requests from now on, first those that wait: this partition is no longer here."""
         self.write()  # while there still is a file
         self.removed = True
         self._health = WithdrawnHealth(gone(self.name))
-        self.high_watermark = Offset(-1)  # nothing is left to read
+        self._stop_serving()
+
+    def _stop_serving(self) -> None:
+        self.is_led = False
         self._waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake()
 

@@ -36,8 +36,8 @@ class Replica:
     """A log, how far it is committed, and whether it is still here. All methods run on the node's loop."""
 
     __slots__ = (
-        "_cold_reads", "_flusher", "_health", "_unflushed_since_ms", "high_watermark", "leader_epoch", "log", "name",
-        "removed", "stats", "topic_id", "verifications",
+        "_cold_reads", "_flusher", "_health", "_unflushed_since_ms", "high_watermark", "is_led", "leader_epoch", "log",
+        "name", "removed", "stats", "topic_id", "verifications",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +60,8 @@ class Replica:
         log.producers.transactions.committed(self.high_watermark)
         self.verifications = Verifications()
         """The transactions that are about to begin here."""
+        self.is_led = True
+        """This node leads the partition. While another one does, or nobody, nobody is served here."""
         self.removed = False
         """The topic was deleted. Its holders are refused: its files may belong to another one by now."""
         self._health: DirectoryHealth | WithdrawnHealth = health
@@ -77,7 +79,7 @@ class Replica:
 
         Refusal where that offset is not in the log, RetryLater where they must be read from the disk first.
         """
-        if offset > self.high_watermark:  # always so when it was removed
+        if not self.is_led or offset > self.high_watermark:
             self.check_here()
             raise Refusal(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
@@ -175,21 +177,15 @@ class Replica:
         return self.log.epochs.end_of(epoch, self.log.log_end_offset)
 
     def check_here(self) -> None:
-        """Refuse requests after the topic was deleted."""
+        """Refuse requests after the topic was deleted, or while this node does not lead."""
         if self.removed:
             raise gone(self.name)
+        if not self.is_led:
+            raise not_led(self.name)
 
     def check_epoch(self, epoch: int) -> None:
         """Refuse a client that knows another leader epoch than ours; -1 means that it knows none."""
-        if epoch < 0 or epoch == self.leader_epoch:
-            return
-        if epoch < self.leader_epoch:
-            raise Refusal(
-                ErrorCode.FENCED_LEADER_EPOCH, f"{self.name} is at leader epoch {self.leader_epoch}, not {epoch}"
-            )
-        raise Refusal(
-            ErrorCode.UNKNOWN_LEADER_EPOCH, f"{self.name} is at leader epoch {self.leader_epoch}, not yet {epoch}"
-        )
+        check_epoch(self.name, self.leader_epoch, epoch)
 
     def delete_records(self, before: Offset) -> Offset:
         """Delete the records below an offset, -1 meaning all that are committed; return the new start of the log.
@@ -280,3 +276,17 @@ class Replica:
 def gone(name: TopicPartition) -> Refusal:
     """Return the refusal for requests after a topic was deleted."""
     return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} was deleted")
+
+
+def not_led(name: TopicPartition) -> Refusal:
+    """Return the refusal for requests about a partition that another node leads, or nobody."""
+    return Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{name} is not led by this broker; ask for its leader again")
+
+
+def check_epoch(name: TopicPartition, leader_epoch: LeaderEpoch, epoch: int) -> None:
+    """Refuse a client that knows another leader epoch than a partition has; -1 means that it knows none."""
+    if epoch < 0 or epoch == leader_epoch:
+        return
+    if epoch < leader_epoch:
+        raise Refusal(ErrorCode.FENCED_LEADER_EPOCH, f"{name} is at leader epoch {leader_epoch}, not {epoch}")
+    raise Refusal(ErrorCode.UNKNOWN_LEADER_EPOCH, f"{name} is at leader epoch {leader_epoch}, not yet {epoch}")

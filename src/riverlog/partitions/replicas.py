@@ -1,7 +1,8 @@
 """The partitions that this node leads, opened on demand and kept in step with the cluster's metadata.
 
 A partition is opened when somebody first asks for it: creating a thousand of them costs a thousand records of
-metadata, not a thousand folders. After a crash, one with much to recover is opened beside the loop.
+metadata, not a thousand folders. After a crash, one with much to recover is opened beside the loop. One that another
+node leads is neither opened nor recovered, and its folder stays; one that was open when its leader changed stays open.
 """
 
 import asyncio
@@ -10,9 +11,9 @@ from riverlog.controller.view import MetadataView
 from riverlog.log.directory import LOG_STARTS_FILE
 from riverlog.log.log import Log
 from riverlog.metadata.delta import MetadataDelta
-from riverlog.metadata.image import TopicImage
+from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NodeId, TopicPartition
+from riverlog.model.ids import NO_EPOCH, NodeId, TopicPartition
 from riverlog.model.ports import Clock, Disk
 from riverlog.model.settings import Durability
 from riverlog.observe.logging import get_logger
@@ -23,6 +24,7 @@ from riverlog.partitions.partition import Partition
 from riverlog.partitions.recovery import Recovery
 from riverlog.partitions.registry import NodeDirectory, PartitionRegistry
 from riverlog.partitions.removal import PartitionRemoval
+from riverlog.partitions.replica import check_epoch, not_led
 from riverlog.partitions.turn import Turn
 
 
@@ -65,13 +67,18 @@ class Replicas:
             for directory in self._registry.directories:
                 recoveries.create_task(directory.recovery.run(self._recovered))
 
-    def get(self, topic: str, index: int) -> Partition | None:
-        """Return a partition that this node leads, opening it if need be.
+    def get(self, topic: str, index: int, epoch: int = NO_EPOCH) -> Partition | None:
+        """Return a partition that this node leads, opening it if need be; None where the cluster has none.
 
-        Refusal where the disk is in the way, Recovering where a crash has left so much to read that it takes a while.
+        Refusal where another node leads it, where it is not led in the epoch that is named, and where the disk is in
+        the way; Recovering where a crash has left so much to read that it takes a while.
         """
         partition = self._opened.get((topic, index))
-        return partition if partition is not None else self._open(topic, index)
+        if partition is None or not partition.is_led:
+            partition = self._open(topic, index, epoch)
+        if partition is not None:
+            partition.check_epoch(epoch)
+        return partition
 
     def has_folder(self, name: TopicPartition) -> bool:
         """Return whether a partition was ever used, open or not."""
@@ -79,7 +86,7 @@ class Replicas:
 
     def open_unasked(self, name: TopicPartition) -> None:
         """Open a partition before somebody asks for it, or have it recovered; Refusal where the disk is in the way."""
-        if name not in self._opened and name not in self._registry.leaving:
+        if name not in self._opened and name not in self._registry.leaving and self._leads(name):
             self._open(name.topic, name.partition, asked=False)
 
     def check_recovered(self, topic: str, index: int) -> None:
@@ -105,14 +112,16 @@ class Replicas:
 
     # -- opening
 
-    def _open(self, topic: str, index: int, *, asked: bool = True) -> Partition | None:
+    def _open(self, topic: str, index: int, epoch: int = NO_EPOCH, *, asked: bool = True) -> Partition | None:
         known = self._metadata.image.topic(topic)
         if known is None or not 0 <= index < known.partition_count:
             return None
         replica = known.partition(index)
-        if replica.leader != self._node_id:
-            return None
         name = TopicPartition(topic, index)
+        if replica.leader != self._node_id:
+            if self._node_id in replica.replicas:
+                check_epoch(name, replica.leader_epoch, epoch)
+            raise not_led(name)
         if name in self._registry.leaving:
             raise Refusal(ErrorCode.LEADER_NOT_AVAILABLE, f"an earlier {name} is still being removed; try again")
         directory = self._assignment.directory_for(name, replica)
@@ -145,24 +154,34 @@ class Replicas:
                 log_end_offset=log.log_end_offset,
                 detail=f"{LOG_STARTS_FILE} names an offset that the log never reached; nothing was deleted",
             )
+        replica = topic.partition(name.partition)
         partition = self._opened[name] = Partition(
             name,
             topic.id,
             log,
-            topic.partition(name.partition).leader_epoch,
+            replica.leader_epoch,
             health=directory.health,
             flusher=directory.flusher,
             cold_reads=self._cold_reads,
             turn=self._turn,
         )
+        if replica.leader != self._node_id:  # it was recovered for this node, which leads no more
+            partition.resign(replica.leader_epoch)
         return partition
+
+    def _leads(self, name: TopicPartition) -> bool:
+        """Return whether this node leads a partition, as far as it knows."""
+        topic = self._metadata.image.topic(name.topic)
+        if topic is None or name.partition >= topic.partition_count:
+            return False
+        return topic.partition(name.partition).leader == self._node_id
 
     # -- recovering
 
     def _recovery_of(self, name: TopicPartition) -> Recovery | None:
         """Return the recovery that has a partition, or takes it now; None where it needs none."""
         directory = self._registry.directory_of.get(name)
-        if directory is None or name in self._opened or name in self._registry.leaving:
+        if directory is None or name in self._opened or name in self._registry.leaving or not self._leads(name):
             return None
         return directory.recovery if self._recovers(name, directory) else None
 
@@ -218,13 +237,20 @@ class Replicas:
             self._removal.delete(topic)
         for topic in delta.changed:
             for partition in self._opened_of(topic):
-                partition.leader_epoch = topic.partition(partition.name.partition).leader_epoch
+                self._lead_or_resign(partition, topic.partition(partition.name.partition))
         for partition in (
             self._opened.values()
             if delta.nodes_configured
             else [partition for topic in delta.configured for partition in self._opened_of(topic)]
         ):
             partition.log.configure(self._metadata.topic_config(partition.name.topic))
+
+    def _lead_or_resign(self, partition: Partition, facts: PartitionImage) -> None:
+        """Serve a partition while this node leads it, and in no other epoch."""
+        if facts.leader == self._node_id:
+            partition.lead(facts.leader_epoch)
+        elif partition.is_led:
+            partition.resign(facts.leader_epoch)
 
     def _opened_of(self, topic: TopicImage) -> list[Partition]:
         names = ((topic.name, index) for index in range(topic.partition_count))

@@ -159,6 +159,10 @@ class Verifications:
         """Forget all of a producer: its transaction has begun here, or has ended."""
         self._by_id.pop(producer_id, None)
 
+    def end_all(self) -> None:
+        """Forget all of them: whether their transactions still are open is not known here any more."""
+        self._by_id.clear()
+
     def expire(self, older_than_ms: int) -> None:
         """Forget those of producers that did not come back."""
         for verification in [each for epochs in self._by_id.values() for each in epochs.values()]:

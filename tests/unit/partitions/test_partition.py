@@ -500,3 +500,60 @@ async def test_a_call_that_is_not_possible_now_is_refused_and_the_next_one_succe
         appended += 1
     assert partition.log.log_end_offset == appended
     partition.log.flush()
+
+
+async def test_a_partition_that_resigns_refuses_those_who_wait_and_those_who_come() -> None:
+    partition, hand = a_partition(durability=Durability.FSYNC)
+    looks: list[bool] = []
+    told: list[ErrorCode] = []
+    partition.watch(lambda: looks.append(partition.is_led))
+    last_offset = gather(partition, b"a")
+    partition.when_committed(last_offset, told.append, seconds_max=None)
+    partition.resign(LeaderEpoch(4))
+    partition._turn.end()
+    assert (told, looks) == ([ErrorCode.NOT_LEADER_OR_FOLLOWER], [False])
+    hand.carry_out(partition)
+    assert (partition.high_watermark, partition.log.log_end_offset) == (0, 1), "the new leader says what is committed"
+    producer = ProducerIdentity(ProducerId(1), ProducerEpoch(0))
+    for use in (
+        lambda: partition.append(memoryview(batch_of([b"b"])), now_ms=NOW),
+        lambda: partition.append_marker(producer, COMMIT, TransactionVersion.EPOCH_PER_TRANSACTION, now_ms=NOW),
+        lambda: partition.read(Offset(0), bytes_max=100, upto=Offset(0), at_least_one=True),
+        lambda: partition.offset_for_time(0),
+        lambda: partition.end_of_epoch(LeaderEpoch(3)),
+    ):
+        with pytest.raises(Refusal) as refused:
+            use()
+        assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    partition.when_written(Offset(5), told.append)
+    assert told[1:] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+
+
+@pytest.mark.parametrize("durability", list(Durability))
+async def test_a_partition_that_leads_again_serves_in_the_new_epoch(durability: Durability) -> None:
+    partition, hand = a_partition(durability=durability)
+    gather(partition, b"a")
+    partition.resign(LeaderEpoch(4))
+    partition.lead(LeaderEpoch(5))
+    if durability is Durability.FSYNC:
+        hand.carry_out(partition)
+    assert partition.high_watermark == 1
+    assert partition.read(Offset(0), bytes_max=100, upto=Offset(1), at_least_one=True).size
+    appended = partition.append(memoryview(batch_of([b"b"])), now_ms=NOW)
+    assert partition.log.epochs.of(appended.base_offset) == 5
+    with pytest.raises(Refusal) as refused:
+        partition.check_epoch(3)
+    assert refused.value.code is ErrorCode.FENCED_LEADER_EPOCH
+
+
+async def test_what_was_verified_counts_no_more_when_another_leader_may_have_ended_it() -> None:
+    partition, _ = a_partition()
+    producer = ProducerIdentity(ProducerId(1), ProducerEpoch(0))
+    begun = partition.verifications.begin(producer, 0, begins_epoch=True, now_ms=NOW)
+    assert begun is not None
+    partition.verifications.settle(begun, Verified())
+    partition.resign(LeaderEpoch(4))
+    partition.lead(LeaderEpoch(5))
+    with pytest.raises(Refusal) as refused:
+        partition.append(transactional_batch(producer.id, 0, b"a"), now_ms=NOW)
+    assert refused.value.code is ErrorCode.INVALID_TXN_STATE

@@ -8,9 +8,11 @@ import pytest
 from riverlog import Admin, Producer
 from riverlog.log.checkpoint import encode_offsets, replace_file
 from riverlog.log.directory import LOG_STARTS_FILE
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.partitions.recovery import Recovering
 from tests.support.batches import batch_of
+from tests.support.second_broker import SecondBroker
 from tests.support.virtual_time import run
 from tests.support.world import Universe
 from tests.unit.partitions.nodes import AT, append, crashed, folders, started
@@ -114,3 +116,69 @@ def test_a_log_start_that_was_never_reached_is_one_error_line(caplog: pytest.Log
     (line,) = caplog.records
     assert line.getMessage() == "log start not believed"
     assert line.__dict__["fields"]["written_down"] == 999
+
+
+async def test_what_another_broker_leads_is_refused_and_gets_no_folder() -> None:
+    universe = Universe()
+    node = await started(universe)
+    other = await SecondBroker.join(node)
+    await other.create("orders", (2, 1), (1, 2))
+    await other.create("bills", (2,))
+    for topic, epoch, code in (
+        ("orders", -1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        ("orders", 0, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        ("orders", 1, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        ("bills", 1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    ):
+        with pytest.raises(Refusal) as refused:
+            node.parts.replicas.get(topic, 0, epoch)
+        assert refused.value.code is code
+    append(node, index=1)
+    assert folders(universe) == ["orders-1"]
+    await node.stop()
+
+
+async def test_a_partition_goes_and_comes_back_with_its_records() -> None:
+    universe = Universe()
+    node = await started(universe)
+    other = await SecondBroker.join(node)
+    await other.create("orders", (2, 1))
+    await other.fence()
+    append(node)
+    await other.lead("orders")
+    with pytest.raises(Refusal) as refused:
+        append(node)
+    assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    with pytest.raises(Refusal) as refused:
+        node.parts.replicas.get("orders", 0, 1)
+    assert refused.value.code is ErrorCode.FENCED_LEADER_EPOCH
+    await other.fence()
+    append(node)
+    partition = node.parts.replicas.get("orders", 0, other.facts("orders").leader_epoch)
+    assert partition is not None
+    assert partition.log.log_end_offset == 2
+    assert partition.log.epochs.of(Offset(1)) == other.facts("orders").leader_epoch
+    await node.stop()
+
+
+async def test_a_folder_of_what_another_broker_leads_stays_unopened() -> None:
+    universe = Universe()
+    node = await started(universe)
+    other = await SecondBroker.join(node)
+    await other.create("orders", (2, 1), durability="fsync")
+    await other.fence()
+    append(node)
+    await other.lead("orders")
+    await asyncio.sleep(1)
+    await universe.lose_power()
+    node = await started(universe)
+    await asyncio.sleep(9)
+    assert node.parts.registry.list_opened() == []
+    assert not node.parts.replicas.is_recovering(TopicPartition("orders", 0))
+    assert folders(universe) == ["orders-0"]
+    await SecondBroker(node).fence()
+    await node.parts.replicas.wait_recovered(TopicPartition("orders", 0))
+    partition = node.parts.replicas.get("orders", 0)
+    assert partition is not None
+    assert partition.log.log_end_offset == 1
+    await node.stop()

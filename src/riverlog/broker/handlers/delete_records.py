@@ -7,8 +7,9 @@ come back after a crash.
 from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
+from riverlog.model.ids import NO_OFFSET, Offset
 from riverlog.model.settings import Durability
+from riverlog.partitions.partition import Partition
 from riverlog.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -20,48 +21,46 @@ from riverlog.wire.messages.delete_records import (
 
 def delete_records(request: DeleteRecordsRequest, context: Context) -> HandlerResult[DeleteRecordsResponse]:
     """Answer each partition on its own; readers see the new start at once."""
-    response = DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name, partitions=[_result(topic.name, part, context) for part in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
-    durable = any(
-        context.services.metadata.topic_config(topic.name).durability is Durability.FSYNC for topic in request.topics
-    )
-    return Later(_written_down(response, context)) if durable else response
+    response = DeleteRecordsResponse()
+    deleted: list[tuple[DeleteRecordsPartitionResult, Partition]] = []
+    for topic in request.topics:
+        answer = DeleteRecordsTopicResult(name=topic.name)
+        response.topics.append(answer)
+        for part in topic.partitions:
+            result = DeleteRecordsPartitionResult(partition_index=part.partition_index)
+            answer.partitions.append(result)
+            try:
+                partition = _find(topic.name, part, context)
+                result.low_watermark = partition.delete_records(Offset(part.offset))
+            except Refusal as refusal:
+                _refuse(result, refusal, context)
+            else:
+                deleted.append((result, partition))
+    durable = any(partition.log.config.durability is Durability.FSYNC for _, partition in deleted)
+    return Later(_written_down(response, deleted, context)) if durable else response
 
 
-async def _written_down(response: DeleteRecordsResponse, context: Context) -> DeleteRecordsResponse:
-    services, metadata = context.services, context.services.metadata
-    were = {topic.name: metadata.image.topic(topic.name) for topic in response.topics}
-    written = await services.checkpoints.write()
-    for topic in response.topics:
-        was, now = were[topic.name], metadata.image.topic(topic.name)
-        is_there = was is not None and now is not None and was.id == now.id
-        for result in topic.partitions:
-            directory = services.registry.directory_of.get(TopicPartition(topic.name, result.partition_index))
-            if result.error_code == ErrorCode.NONE and (directory not in written or not is_there):
-                code = ErrorCode.KAFKA_STORAGE_ERROR if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                context.stats.failed(code)
-                result.low_watermark, result.error_code = NO_OFFSET, code
+async def _written_down(
+    response: DeleteRecordsResponse, deleted: list[tuple[DeleteRecordsPartitionResult, Partition]], context: Context
+) -> DeleteRecordsResponse:
+    written = await context.services.checkpoints.write()
+    for result, partition in deleted:
+        try:
+            partition.check_here()
+            if context.services.registry.directory_of.get(partition.name) not in written:
+                raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"The new start of {partition.name} is not written down.")
+        except Refusal as refusal:
+            _refuse(result, refusal, context)
     return response
 
 
-def _result(topic: str, part: DeleteRecordsPartition, context: Context) -> DeleteRecordsPartitionResult:
-    try:
-        low_watermark = _delete(topic, part, context)
-    except Refusal as refusal:
-        context.stats.failed(refusal.code)
-        return DeleteRecordsPartitionResult(
-            partition_index=part.partition_index, low_watermark=NO_OFFSET, error_code=refusal.code
-        )
-    return DeleteRecordsPartitionResult(partition_index=part.partition_index, low_watermark=low_watermark)
+def _refuse(result: DeleteRecordsPartitionResult, refusal: Refusal, context: Context) -> None:
+    context.stats.failed(refusal.code)
+    result.low_watermark, result.error_code = NO_OFFSET, refusal.code
 
 
-def _delete(topic: str, part: DeleteRecordsPartition, context: Context) -> Offset:
+def _find(topic: str, part: DeleteRecordsPartition, context: Context) -> Partition:
+    """Find a partition of which records may be deleted below this offset; Refusal says why not."""
     if not context.allows_on_topic(Operation.DELETE, topic):
         raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"Not allowed to delete records of {topic!r}.")
     known = context.image.topic(topic)
@@ -74,4 +73,4 @@ def _delete(topic: str, part: DeleteRecordsPartition, context: Context) -> Offse
         raise Refusal(ErrorCode.POLICY_VIOLATION, f"{topic} is compacted; its records are deleted by their keys.")
     if part.offset < NO_OFFSET:
         raise Refusal(ErrorCode.OFFSET_OUT_OF_RANGE, f"{part.offset} is not an offset.")
-    return partition.delete_records(Offset(part.offset))
+    return partition

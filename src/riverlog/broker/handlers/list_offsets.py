@@ -48,7 +48,9 @@ def list_offsets(request: ListOffsetsRequest, context: Context) -> HandlerResult
             try:
                 if named[topic.name, part.partition_index] > 1:
                     raise Refusal(ErrorCode.INVALID_REQUEST, f"{topic.name}-{part.partition_index} is named twice")
-                partition = _partition(topic.name, part, context)
+                partition = context.partition(
+                    Operation.DESCRIBE, topic.name, part.partition_index, part.current_leader_epoch
+                )
             except Refusal as refusal:
                 _refuse(place, refusal, context)
                 continue
@@ -90,12 +92,6 @@ def _refuse(place: ListOffsetsPartitionResponse, refusal: Refusal, context: Cont
 def _takes_long(part: ListOffsetsPartition) -> bool:
     """Return whether records have to be read for it."""
     return part.timestamp >= 0 or part.timestamp == MAX_TIMESTAMP
-
-
-def _partition(topic: str, part: ListOffsetsPartition, context: Context) -> Partition:
-    partition = context.partition(Operation.DESCRIBE, topic, part.partition_index)
-    partition.check_epoch(part.current_leader_epoch)
-    return partition
 
 
 def _find(partition: Partition, timestamp: int, isolation_level: int, context: Context) -> FoundTime:

@@ -29,7 +29,6 @@ def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, context: Conte
 
 
 def _end(topic: str, part: OffsetForLeaderPartition, context: Context) -> EpochEndOffset:
-    partition = context.partition(Operation.DESCRIBE, topic, part.partition)
-    partition.check_epoch(part.current_leader_epoch)
+    partition = context.partition(Operation.DESCRIBE, topic, part.partition, part.current_leader_epoch)
     epoch, end_offset = partition.end_of_epoch(LeaderEpoch(part.leader_epoch))
     return EpochEndOffset(partition=part.partition, leader_epoch=epoch, end_offset=end_offset)

@@ -24,7 +24,7 @@ from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.access import CLUSTER, Authorizer, Operation, Principal, ResourceType, operations_allowed
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NodeId, TopicId
+from riverlog.model.ids import NO_EPOCH, NodeId, TopicId
 from riverlog.model.ports import Buffer, Clock, FileRange, Random
 from riverlog.observe.stats import RequestStats
 from riverlog.partitions.assignment import DirectoryAssignment
@@ -193,14 +193,15 @@ class Context:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic_id}")
         return found.name
 
-    def partition(self, operation: Operation, topic: str, index: int) -> Partition:
-        """Return a partition that is here, and that the client may use so; Refusal says why not."""
+    def partition(self, operation: Operation, topic: str, index: int, epoch: int = NO_EPOCH) -> Partition:
+        """Return a partition that this node leads in this epoch, and that the client may use so; Refusal says why
+        not."""
         if not self.allows_on_topic(operation, topic):
             verb = "write to" if operation is Operation.WRITE else operation.name.lower()
             raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"not allowed to {verb} {topic}")
-        partition = self.services.replicas.get(topic, index)
+        partition = self.services.replicas.get(topic, index, epoch)
         if partition is None:
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {index} of {topic} here")
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {index} of {topic}")
         return partition
 
     def operations_allowed(self, resource: ResourceType, name: str) -> int:
