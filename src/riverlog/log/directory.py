@@ -29,7 +29,7 @@ from riverlog.log.identity import META_FILE, DirectoryIdentity, DirectoryRefused
 from riverlog.log.log import Log
 from riverlog.log.recovery.process_opening import LogOpening
 from riverlog.log.recovery.recovery import list_folder
-from riverlog.log.segments.log_folder import LOG_SUFFIX, path_of
+from riverlog.log.segments.log_folder import LOG_SUFFIX, file_bytes, path_of
 from riverlog.log.segments.open_files import OpenFiles, write_file
 from riverlog.log.segments.scan import scan_batches
 from riverlog.log.sync import SyncPlan
@@ -234,6 +234,14 @@ class LogDirectory:
         folder = self._folder_of(partition)
         paths = (path_of(folder, base_offset, LOG_SUFFIX) for base_offset in list_folder(self._disk, folder).segments)
         return any(_begins_whole(self._disk, path) for path in paths)
+
+    def size_of(self, partition: TopicPartition) -> int:
+        """Count the bytes of a partition's segments, whether its log is open or not."""
+        if (log := self.opened.get(partition)) is not None:
+            return log.size
+        folder = self._folder_of(partition)
+        bases = list_folder(self._disk, folder).segments
+        return sum(file_bytes(self._disk, path_of(folder, base_offset, LOG_SUFFIX)) for base_offset in bases)
 
     def recovery_point(self, partition: TopicPartition) -> Offset:
         """Return the offset below which a partition was on the medium when that was written down; 0 where none was."""

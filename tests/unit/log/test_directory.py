@@ -403,3 +403,13 @@ def test_a_directory_is_new_once() -> None:
     assert (directory.is_new, directory.clean) == (True, False)
     directory.abandon()
     assert not opened(disk).is_new
+
+
+def test_the_size_of_a_log_is_known_without_opening_it(disk: MemoryDisk) -> None:
+    directory = opened(disk)
+    log = created(directory, records=30)
+    assert len(log.segments) > 1
+    size = directory.size_of(ORDERS)
+    assert size == log.size > 0
+    directory.close({ORDERS: Offset(30)})
+    assert opened(disk).size_of(ORDERS) == size

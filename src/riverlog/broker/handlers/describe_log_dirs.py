@@ -81,11 +81,12 @@ def _damaged(health: DirectoryHealth, context: Context) -> list[str]:
 
 
 def _size(name: TopicPartition, context: Context) -> int:
-    replicas = context.services.replicas
-    if not replicas.has_folder(name):
+    services = context.services
+    directory = services.registry.directory_of.get(name)
+    if directory is None:
         return 0
     try:
-        partition = replicas.get(name.topic, name.partition)
-    except Refusal:
-        return 0
+        partition = services.replicas.get(name.topic, name.partition)
+    except Refusal as refusal:
+        return directory.logs.size_of(name) if refusal.code is ErrorCode.NOT_LEADER_OR_FOLLOWER else 0
     return 0 if partition is None else partition.log.size

@@ -11,7 +11,7 @@ from typing import Final
 
 from riverlog.log.log import Log
 from riverlog.log.recovery.recovery import list_folder
-from riverlog.log.segments.log_folder import LOG_SUFFIX, TIME_INDEX_SUFFIX, path_of
+from riverlog.log.segments.log_folder import LOG_SUFFIX, TIME_INDEX_SUFFIX, file_bytes, path_of
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.ports import Disk
@@ -57,7 +57,7 @@ class LogOpening:
             return 0
         bases = list_folder(disk, self.folder).segments
         above = bases[max(0, bisect_right(bases, self.recovery_point) - 1) :]
-        return sum(_file_bytes(disk, path_of(self.folder, base, LOG_SUFFIX)) for base in above)
+        return sum(file_bytes(disk, path_of(self.folder, base, LOG_SUFFIX)) for base in above)
 
     def is_cached(self, disk: Disk) -> bool:
         """Return whether what opening reads after a clean shutdown is in memory."""
@@ -84,13 +84,5 @@ def _ends_cached(disk: Disk, path: str) -> bool:
         return True
     try:
         return file.is_cached(max(0, file.size() - 1), 1)
-    finally:
-        file.close()
-
-
-def _file_bytes(disk: Disk, path: str) -> int:
-    file = disk.open(path)
-    try:
-        return file.size()
     finally:
         file.close()

@@ -34,3 +34,12 @@ class LogFolder:
 def path_of(folder: str, offset: Offset, suffix: str) -> str:
     """Name a segment's file as Kafka does: 20 digits and a suffix."""
     return f"{folder}/{offset:020d}{suffix}"
+
+
+def file_bytes(disk: Disk, path: str) -> int:
+    """Return the size of a file that nobody holds open."""
+    file = disk.open(path)
+    try:
+        return file.size()
+    finally:
+        file.close()

@@ -14,6 +14,7 @@ from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest,
 from tests.support.asking import Line, serving
 from tests.support.batches import batch_of
 from tests.support.denial import deny
+from tests.support.second_broker import SecondBroker
 from tests.support.virtual_time import run
 
 
@@ -21,6 +22,11 @@ async def with_records(line: Line) -> int:
     """Create two topics and write to one partition; give how many bytes were written."""
     topics = [CreatableTopic("orders", 2), CreatableTopic("bills", 1)]
     await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=topics))
+    return await produced(line)
+
+
+async def produced(line: Line) -> int:
+    """Write to one partition; give how many bytes were written."""
     batch = batch_of([b"x"] * 10)
     part = PartitionProduceData(index=1, records=batch)  # type: ignore[arg-type]  # as on the wire
     data = [TopicProduceData(name="orders", partition_data=[part])]
@@ -82,3 +88,15 @@ async def test_a_full_directory_has_no_room_left():
         response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=[]))
         assert (response.results[0].error_code, response.results[0].usable_bytes) == (ErrorCode.NONE, 0)
         assert "is full" in (node.not_ready() or "")
+
+
+async def test_replicas_of_what_another_broker_leads_are_described():
+    async with serving() as (line, node):
+        other = await SecondBroker.join(node)
+        await other.create("orders", (2, 1), (2, 1))
+        await other.create("bills", (2,))
+        await other.fence()
+        written = await produced(line)
+        await other.lead("orders", 1)
+        response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None))
+        assert sizes(response) == {("orders", 0): 0, ("orders", 1): written}
