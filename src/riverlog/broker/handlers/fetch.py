@@ -20,12 +20,13 @@ from uuid import UUID
 from riverlog.broker.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MAX, REQUEST_PORTION
 from riverlog.broker.requests.context import Context, HandlerResult, Later, Parts, PendingResponse
 from riverlog.broker.requests.dispatch import encoded, told
+from riverlog.broker.requests.leaders import WRONG_LEADER, current_leader, endpoints_of
 from riverlog.broker.requests.portions import in_turn
 from riverlog.log.producers.aborted_transactions import AbortedRange
 from riverlog.log.reading import LogRead
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_OFFSET, NO_TOPIC_ID, Offset, TopicId
+from riverlog.model.ids import NO_OFFSET, NO_TOPIC_ID, NodeId, Offset, TopicId
 from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
 from riverlog.partitions.partition import Partition
@@ -48,6 +49,8 @@ from riverlog.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 
@@ -124,7 +127,7 @@ async def fetch_in_portions(request: FetchRequest, context: Context) -> FetchRes
                 await asyncio.wait(reading.cold)
                 continue
             if reading.enough or time_is_up:
-                _count(reading.response, plan, context)
+                _finish(reading.response, plan, context)
                 return reading.response
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
@@ -208,7 +211,9 @@ def fetch_one(frame: memoryview, position: int, header: RequestHeader, context: 
     except Refusal as refusal:
         context.stats.failed(refusal.code)
         answer = FetchableTopicResponse(name, topic_id, [_refused(asked.partition, refusal.code, None)])
-        return PendingResponse(encoded(_API, context, FetchResponse(responses=[answer])))
+        response = FetchResponse(responses=[answer])
+        _name_leaders(response, context)
+        return PendingResponse(encoded(_API, context, response))
     route = FetchRoute(asked, partition, header.api_key, context)
     context.client.routes.learn(frame, asked.end, route, context.services.authorizer.version)
     return route.take(frame, asked.end, header.correlation_id)
@@ -217,7 +222,7 @@ def fetch_one(frame: memoryview, position: int, header: RequestHeader, context: 
 class FetchRoute:
     """The route of Fetch requests for one partition, from the offset to the whole response.
 
-    It holds as long as the partition is led in the same epoch.
+    It holds as long as this node leads the partition in the same epoch.
     """
 
     __slots__ = (
@@ -243,7 +248,7 @@ class FetchRoute:
         """Read from the offset that stands at this position; None where the request is of another form."""
         partition = self._partition
         rest = read_fetch_end(frame, position)
-        if rest is None or partition.removed or partition.leader_epoch != self._epoch:
+        if rest is None or not partition.is_led or partition.leader_epoch != self._epoch:
             return None
         offset, bytes_max = rest
         parts = self._read(correlation_id, Offset(offset), bytes_max, self._wait_seconds <= 0)
@@ -287,7 +292,9 @@ class FetchRoute:
 
     def _encode(self, correlation_id: int, data: PartitionData) -> Parts:
         topic = FetchableTopicResponse(self._partition.name.topic, self._partition.topic_id, [data])
-        return encoded(_API, self._context, FetchResponse(responses=[topic]), correlation_id)
+        response = FetchResponse(responses=[topic])
+        _name_leaders(response, self._context)
+        return encoded(_API, self._context, response, correlation_id)
 
 
 def _wait_seconds(wait_ms: int) -> float:
@@ -312,9 +319,7 @@ def _find(context: Context, name: str, topic_id: UUID, index: int, epoch: int) -
     """Find a partition by its topic's name or, in later versions, its id; Refusal where it may not be read."""
     if context.version >= FIRST_VERSION_BY_ID:
         name = context.name_of(topic_id)
-    partition = context.partition(Operation.READ, name, index)
-    partition.check_epoch(epoch)
-    return partition
+    return context.partition(Operation.READ, name, index, epoch)
 
 
 def _plan(plan: FetchPlan, asked: list[tuple[FetchTopic, FetchPartition | None]], context: Context) -> None:
@@ -334,7 +339,7 @@ def _read_plan(request: FetchRequest, plan: FetchPlan, context: Context, at_once
     reading.check_all_read()
     if not (reading.enough or at_once):
         return None
-    _count(reading.response, plan, context)
+    _finish(reading.response, plan, context)
     return encoded(_API, context, reading.response)
 
 
@@ -478,14 +483,28 @@ def _refused(index: int, code: ErrorCode, partition: Partition | None) -> Partit
     )
 
 
-def _count(response: FetchResponse, plan: FetchPlan, context: Context) -> None:
-    """Count what goes out, once, when it is known."""
+def _finish(response: FetchResponse, plan: FetchPlan, context: Context) -> None:
+    """Count what goes out, once, when it is known, and tell who leads what this node does not."""
     for answer, (_topic, parts) in zip(response.responses, plan, strict=True):
         for data, wanted in zip(answer.partitions, parts, strict=True):
             if data.error_code:
                 context.stats.failed(ErrorCode(data.error_code))
             elif wanted.partition is not None:
                 _count_read(wanted.partition, wanted.size, wanted.next_offset, wanted.part.fetch_offset)
+    _name_leaders(response, context)
+
+
+def _name_leaders(response: FetchResponse, context: Context) -> None:
+    """Name the leaders of the partitions that this node does not lead."""
+    leaders: set[NodeId] = set()
+    for topic in response.responses:
+        for data in topic.partitions:
+            if data.error_code in WRONG_LEADER:
+                facts = current_leader(context, topic.topic, topic.topic_id, data.partition_index)
+                if facts is not None:
+                    data.current_leader = LeaderIdAndEpoch(facts.leader, facts.leader_epoch)
+                    leaders.add(facts.leader)
+    response.node_endpoints = list(endpoints_of(context, leaders, NodeEndpoint))
 
 
 def _count_read(partition: Partition, size: int, next_offset: int, offset: int) -> None:

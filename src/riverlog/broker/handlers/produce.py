@@ -14,11 +14,12 @@ from uuid import UUID
 
 from riverlog.broker.requests.context import Context, HandlerResult, Hangup, Later, Parts, PendingResponse
 from riverlog.broker.requests.dispatch import encoded, told
+from riverlog.broker.requests.leaders import WRONG_LEADER, current_leader, endpoints_of
 from riverlog.coordination.verification import Verifying, verify
 from riverlog.log.segments.gathered_write import AppendResult
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, NO_TOPIC_ID, Offset, TopicId
+from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, NO_TOPIC_ID, NodeId, Offset, TopicId
 from riverlog.model.transactions import ProducerIdentity, VerifyTransaction
 from riverlog.partitions.partition import Partition
 from riverlog.records.batch import (
@@ -43,6 +44,8 @@ from riverlog.wire.handwritten_codec import (
 from riverlog.wire.headers import RequestHeader
 from riverlog.wire.messages.produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -122,6 +125,7 @@ def produce(request: ProduceRequest, context: Context) -> HandlerResult[ProduceR
     if request.acks == NONE:
         _hang_up_on_errors(response)
         return None
+    _name_leaders(response, context)
     if not waiting:
         return response
     return Later(_committed(response, waiting, timeout_ms=request.timeout_ms, context=context))
@@ -150,7 +154,9 @@ def produce_one(frame: memoryview, position: int, header: RequestHeader, context
     except Refusal as refusal:
         context.stats.failed(refusal.code)
         answer = TopicProduceResponse(name, topic_id, [_refused(head.partition, refusal)])
-        return PendingResponse(encoded(_API, context, ProduceResponse([answer])))
+        response = ProduceResponse([answer])
+        _name_leaders(response, context)
+        return PendingResponse(encoded(_API, context, response))
     route = ProduceRoute(head, partition, Terms.of(transactional_id, context), header.api_key, context)
     context.client.routes.learn(frame, head.end, route, context.services.authorizer.version)
     return route.take(frame, head.end, header.correlation_id)
@@ -159,7 +165,7 @@ def produce_one(frame: memoryview, position: int, header: RequestHeader, context
 class ProduceRoute:
     """The route of Produce requests with one batch for one partition, from the batch to the whole response.
 
-    It holds as long as the partition is there: a batch does not say in which epoch its sender believes.
+    It holds as long as this node leads the partition: a batch does not say in which epoch its sender believes.
     """
 
     __slots__ = (
@@ -184,7 +190,7 @@ class ProduceRoute:
         """Append the batch that stands at this position; None where the request is of another form."""
         partition = self._partition
         batch = read_last_batch(frame, position)
-        if batch is None or partition.removed:
+        if batch is None or not partition.is_led:
             return None
         try:
             if len(batch) < HEADER_BYTES or batch[ATTRIBUTES_POSITION + 1]:  # a plain batch complies with all terms
@@ -231,7 +237,9 @@ class ProduceRoute:
 
     def _encode(self, correlation_id: int, answer: PartitionProduceResponse) -> Parts:
         topic = TopicProduceResponse(self._partition.name.topic, self._partition.topic_id, [answer])
-        return encoded(_API, self._context, ProduceResponse([topic]), correlation_id)
+        response = ProduceResponse([topic])
+        _name_leaders(response, self._context)
+        return encoded(_API, self._context, response, correlation_id)
 
 
 class PendingProduce(PendingResponse):
@@ -382,6 +390,7 @@ def _committed(
             context.stats.failed(code)
             _take_back(answer, code)
         if not missing and not answered.done():  # done already if the connection has ended
+            _name_leaders(response, context)
             answered.set_result(response)
 
     seconds_max = max(timeout_ms, 0) / 1000
@@ -404,6 +413,19 @@ def _take_back(answer: PartitionProduceResponse, code: ErrorCode) -> None:
     answer.base_offset = NO_OFFSET
     answer.log_append_time_ms = NO_TIMESTAMP
     answer.log_start_offset = NO_OFFSET
+
+
+def _name_leaders(response: ProduceResponse, context: Context) -> None:
+    """Name the leaders of the partitions that this node does not lead."""
+    leaders: set[NodeId] = set()
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            if answer.error_code in WRONG_LEADER:
+                facts = current_leader(context, topic.name, topic.topic_id, answer.index)
+                if facts is not None:
+                    answer.current_leader = LeaderIdAndEpoch(facts.leader, facts.leader_epoch)
+                    leaders.add(facts.leader)
+    response.node_endpoints = list(endpoints_of(context, leaders, NodeEndpoint))
 
 
 def _each(response: ProduceResponse) -> Iterator[PartitionProduceResponse]:
