@@ -9,7 +9,9 @@ are taken in slices (`sweep.py`).
 """
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Final
+from uuid import UUID
 
 from riverlog.metadata.bootstrap import bootstrap_records
 from riverlog.metadata.broker_index import BrokerIndex
@@ -28,9 +30,9 @@ from riverlog.metadata.commands.liveness import (
     HeartbeatReply,
     Woken,
 )
-from riverlog.metadata.election import Election, Target, partition_change
+from riverlog.metadata.election import Election
 from riverlog.metadata.image import BrokerImage, MetadataImage
-from riverlog.metadata.leader_rules import TopicRules, keeps_eligible
+from riverlog.metadata.leader_rules import keeps_eligible
 from riverlog.metadata.limits import LEADERS_SOUGHT_SECONDS, PARTITIONS_PER_WAKE_MAX
 from riverlog.metadata.live import LiveBrokers, Session
 from riverlog.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord, UnregisterBrokerRecord
@@ -42,6 +44,8 @@ from riverlog.model.settings import SettingLayers
 
 _AT_ONCE: Final = Instant(0.0)
 _FENCE, _UNFENCE, _STOPS = 1, -1, 1
+_FOR_GOOD: Final = UUID(int=0)
+"""In the place of an incarnation: none is to come."""
 
 
 class BrokerLifecycle:
@@ -55,6 +59,8 @@ class BrokerLifecycle:
         self._image = image
         self._index = index
         self._layers = layers
+        self._left_for: dict[NodeId, UUID] = {}
+        """Processes that leave many partitions, or have left them, and the incarnation that is to come instead."""
         self._next_search: Instant | None = None
         """When partitions look for leaders next; None as long as this controller is not active."""
 
@@ -67,6 +73,7 @@ class BrokerLifecycle:
         """Begin a fresh session for every broker that is not fenced; what was under way begins anew."""
         self._index()
         self.sweeps = Sweeps(self._layers)
+        self._left_for.clear()
         self._next_search = Instant(now + LEADERS_SOUGHT_SECONDS)
         for broker in self._image().brokers.values():
             if not broker.fenced:
@@ -85,10 +92,10 @@ class BrokerLifecycle:
             )
         check_registration(image, command)
         records: list[MetadataRecord] = []
-        if is_new:
+        if is_new and before is not None:
+            is_forgetful = keeps_eligible(image) and before.epoch != command.previous_epoch
+            records += self._left(before, command.incarnation_id, is_forgetful=is_forgetful)
             self.forget(node_id)
-            forgetful = keeps_eligible(image) and (before is None or before.epoch != command.previous_epoch)
-            records += self._left(node_id, forgetful=forgetful)
         registration = registration_record(command, before)
         self.live.touch(node_id, now)
         return [*records, registration], BrokerRegistered(registration.broker_epoch)
@@ -98,8 +105,9 @@ class BrokerLifecycle:
         broker = self._image().brokers.get(command.node_id)
         if broker is None:
             raise Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, f"There is no broker {command.node_id}.")
+        records = self._left(broker, _FOR_GOOD, is_forgetful=True)
         self.forget(broker.id)
-        return [*self._left(broker.id, forgetful=True), UnregisterBrokerRecord(broker.id, broker.epoch)]
+        return [*records, UnregisterBrokerRecord(broker.id, broker.epoch)]
 
     def heartbeat(self, command: BrokerHeartbeat, now: Instant) -> tuple[list[MetadataRecord], HeartbeatReply]:
         """Note that a broker lives, and decide what it is from now on."""
@@ -112,6 +120,7 @@ class BrokerLifecycle:
             )
         session = self.live.touch(broker.id, now, is_ours=command.is_ours)
         session.metadata_offset = command.current_metadata_offset
+        self._left_for.pop(broker.id, None)
         was_idle, is_caught_up = not self.sweeps, command.current_metadata_offset >= broker.epoch
         records, arriving = self._cordoned(broker, command), list[NodeId]()
         self._leave_directories(broker, command)
@@ -170,6 +179,7 @@ class BrokerLifecycle:
     def forget(self, node_id: NodeId) -> None:
         """End a broker's session, and what it was to leave."""
         self.live.forget(node_id)
+        self._left_for.pop(node_id, None)
         self.sweeps.drop(node_id)
 
     @property
@@ -188,6 +198,7 @@ class BrokerLifecycle:
 
     def _fence(self, broker: BrokerImage) -> None:
         self.sweeps.drop(broker.id)
+        self._left_for.pop(broker.id, None)
         end = BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=_FENCE)
         self.sweeps.add(Sweep(all_of(self._index().in_sync.get(broker.id)), leaving=broker.id, end=end))
 
@@ -231,30 +242,33 @@ class BrokerLifecycle:
         partitions = all_of(self._index().in_sync.get(broker.id))
         self.sweeps.add(Sweep(partitions, leaving=broker.id, directories=lost, end=end))
 
-    def _left(self, node_id: NodeId, *, forgetful: bool) -> list[MetadataRecord]:
-        """Return how a process that is gone leaves its partitions: all of them in one decision, mostly few.
+    def _left(self, broker: BrokerImage, reason: UUID, *, is_forgetful: bool) -> list[MetadataRecord]:
+        """Return how a process that is gone leaves its partitions: in one decision, where they are few.
 
-        It was fenced before; what is left are those where nobody else was in sync. One that may have lost what it had
-        is not eligible any more.
+        It was fenced before, mostly; what is left are those where nobody else was in sync. Where they are many, whoever
+        wants it gone is to ask again, when it has left them in slices.
         """
-        image, index = self._image(), self._index()
-        rules = TopicRules(image, self._layers)
-        present = self.sweeps.present(image, gone=(node_id,))
-        own = [*all_of(index.in_sync.get(node_id))]
-        if forgetful:
-            own += all_of(index.eligible.get(node_id))
-        records: list[MetadataRecord] = []
-        for name, number in own:
-            topic = image.topic(name)
-            assert topic is not None, f"the index has {name}, and there is no such topic"
-            partition = topic.partition(number)
-            target = Target(isr=tuple(each for each in partition.isr if each != node_id))
-            change = partition_change(
-                topic.id, partition, target, rules.of(topic), present, forgetful=(node_id,) if forgetful else ()
-            )
-            if change is not None:
-                records.append(change)
-        return records
+        node_id, index, image = broker.id, self._index(), self._image()
+        own = [index.in_sync.get(node_id, {}), index.eligible.get(node_id, {}) if is_forgetful else {}]
+        has_left = self._left_for.get(node_id) == reason
+        if has_left and not self.sweeps.concerns(node_id):
+            del self._left_for[node_id]
+            return []
+        partitions = chain(*(all_of(each) for each in own))
+        sweep = Sweep(partitions, leaving=node_id, is_forgetful=is_forgetful)
+        count = sum(bits.bit_count() for each in own for bits in each.values())
+        if count <= PARTITIONS_PER_WAKE_MAX:
+            self.sweeps.drop(node_id)
+            present = self.sweeps.present(image, gone=(node_id,))
+            return self.sweeps.walked(sweep, image, PARTITIONS_PER_WAKE_MAX + 1, present)[0]
+        if not has_left:
+            self.forget(node_id)
+            sweep.end = None if broker.fenced else BrokerRegistrationChangeRecord(node_id, broker.epoch, fenced=_FENCE)
+            self._left_for[node_id] = reason
+            self.sweeps.add(sweep)
+        raise Refusal(
+            ErrorCode.REQUEST_TIMED_OUT, f"Broker {node_id} must leave {count} partitions first; try again in a moment."
+        )
 
     def _current(self, node_id: NodeId, epoch: int) -> BrokerImage | None:
         broker = self._image().brokers.get(node_id)

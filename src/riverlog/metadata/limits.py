@@ -17,7 +17,7 @@ OWN_SESSION_SECONDS: Final = 3.0
 LEADERS_SOUGHT_SECONDS: Final = 300.0
 """How often partitions without a leader, or not led by their preferred one, are looked at, as in Kafka."""
 
-PARTITIONS_PER_WAKE_MAX: Final = 2_000
+PARTITIONS_PER_WAKE_MAX: Final = 1_000
 """Partitions that one decision looks at when a broker goes; the next decision goes on behind them."""
 
 RECORDS_PER_BATCH_MAX: Final = 10_000

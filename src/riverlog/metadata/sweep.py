@@ -30,6 +30,8 @@ class Sweep:
     election: Election | None = None
     end: BrokerRegistrationChangeRecord | None = None
     """What is written behind the last partition."""
+    is_forgetful: bool = False
+    """Whether the broker may have lost what it had, so that it is not eligible any more either."""
 
     def change(
         self, topic: TopicImage, partition: PartitionImage, rules: LeaderRules, present: PresentBrokers
@@ -38,12 +40,14 @@ class Sweep:
         node_id = self.leaving
         if node_id is None:
             return partition_change(topic.id, partition, Target(), rules, present, election=self.election)
-        if node_id not in partition.isr and node_id != partition.leader:
+        is_eligible = self.is_forgetful and node_id in partition.rare.eligible_leader_replicas
+        if node_id not in partition.isr and node_id != partition.leader and not is_eligible:
             return None
         if self.directories is not None and _directory(partition, node_id) not in self.directories:
             return None
         isr = tuple(each for each in partition.isr if each != node_id)
-        return partition_change(topic.id, partition, Target(isr=isr), rules, present)
+        forgetful = (node_id,) if self.is_forgetful else ()
+        return partition_change(topic.id, partition, Target(isr=isr), rules, present, forgetful=forgetful)
 
 
 @dataclass(slots=True)
@@ -63,6 +67,10 @@ class Sweeps:
     def drop(self, node_id: NodeId) -> None:
         """Forget what a broker was to leave."""
         self.waiting = deque(each for each in self.waiting if each.leaving != node_id)
+
+    def concerns(self, node_id: NodeId) -> bool:
+        """Return whether a broker is on its way out of any of its partitions."""
+        return any(each.leaving == node_id for each in self.waiting)
 
     def leaves(self, node_id: NodeId) -> bool:
         """Return whether a broker is on its way out of all of its partitions."""
@@ -89,16 +97,23 @@ class Sweeps:
         """Return the records of the next slice of the first walk."""
         if not self.waiting:
             return []
-        sweep = self.waiting[0]
-        rules, present = TopicRules(image, self.layers), self.present(image, arriving=arriving)
+        present = self.present(image, arriving=arriving)
+        records, is_done = self.walked(self.waiting[0], image, partitions_max, present)
+        if is_done:
+            records += _end(image, self.waiting.popleft())
+        return records
+
+    def walked(
+        self, sweep: Sweep, image: MetadataImage, partitions_max: int, present: PresentBrokers
+    ) -> tuple[list[MetadataRecord], bool]:
+        """Return the records of the next slice of a walk, and whether it was the last one."""
+        rules = TopicRules(image, self.layers)
         records: list[MetadataRecord] = []
         topic: TopicImage | None = None
         for _ in range(partitions_max):
             name, number = next(sweep.partitions, ("", -1))
             if number < 0:
-                self.waiting.popleft()
-                records += _end(image, sweep)
-                break
+                return records, True
             if topic is None or topic.name != name:
                 topic = image.topic(name)
             if topic is None or number >= topic.partition_count:
@@ -106,7 +121,7 @@ class Sweeps:
             change = sweep.change(topic, topic.partition(number), rules.of(topic), present)
             if change is not None:
                 records.append(change)
-        return records
+        return records, False
 
 
 def _end(image: MetadataImage, sweep: Sweep) -> list[MetadataRecord]:

@@ -1,6 +1,6 @@
 """Random lives of a cluster: brokers come, go, stop, crash and lie, and no leader lacks what was committed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from uuid import UUID
 
@@ -76,10 +76,9 @@ class Complete:
                 complete.add(now.leader)
             assert now.leader in complete, f"{topic.name}-{now.index}: {now.leader} leads and lacks records: {complete}"
         if now.leader != NO_NODE:
-            # Who is in sync has all that is committed; what is committed next, the others lack.
-            complete |= set(now.isr)
+            assert complete.issuperset(now.isr), f"{topic.name}-{now.index}: not all of {now.isr} are {complete}"
             if len(now.isr) >= min(least, len(now.replicas)):
-                complete.intersection_update(now.isr)
+                complete.intersection_update(now.isr)  # the others lack what is committed next
 
 
 class Life:
@@ -117,22 +116,26 @@ class Life:
         if self.eligible:
             if caught_up is not None and decision.records:
                 complete = self.complete.replicas[caught_up.topic_id, caught_up.partition]
-                complete |= {each.node_id for each in caught_up.isr}
+                complete |= {each.node_id for each in caught_up.isr if self.knows(each)}
             self.complete.follow(before, self.machine.image, restarted)
         return decision.replies[0].response
+
+    def knows(self, replica: InSyncBroker) -> bool:
+        """Return whether a leader has heard of this process of a broker, and not of one before it."""
+        return replica.epoch in (-1, self.machine.image.brokers[replica.node_id].epoch)
 
     def step(self) -> None:
         """Let anything happen."""
         happens = self.random.choice(
             (self.beat,) * 8
             + (self.beat_all, self.alter, self.alter, self.alter, self.wake, self.wake, self.create, self.register)
-            + (self.rare,)
+            + (self.rare,) * 4
         )
         happens()
 
-    def register(self) -> None:
+    def register(self, node_id: NodeId | None = None) -> None:
         """Start a process anew, which may have lost what it had not flushed."""
-        node_id = self.random.choice(BROKERS)
+        node_id = self.random.choice(BROKERS) if node_id is None else node_id
         known = self.machine.image.brokers.get(node_id)
         self.incarnations += 1
         previous = self.clean.get(node_id, -1)
@@ -215,6 +218,12 @@ class Life:
             recovery=self.random.choice((0, 0, 0, 1)),
         )
         leader = image.brokers[partition.leader]
+        if self.random.random() < 0.1:  # one of them crashes before the request arrives
+            late = self.random.choice(wanted)
+            change = replace(change, isr=tuple(InSyncBroker(each, epochs.get(each, 7)) for each in wanted))
+            self.do(BrokerUnreachable(late, epochs.get(late, 7)))
+            self.register(late)
+            self.beat_all()
         self.do(AlterPartitions(leader.id, leader.epoch, (change,)))
 
     def rare(self) -> None:
@@ -323,8 +332,7 @@ def check_epochs(before: PartitionImage, now: PartitionImage) -> None:
 def test_no_leader_lacks_what_was_committed(seed: int, eligible: bool) -> None:
     life = Life(seed, eligible=eligible)
     for node_id in BROKERS:
-        life.register()
-        assert node_id
+        life.register(node_id)
     life.beat_all()
     for _ in range(STEPS):
         life.step()

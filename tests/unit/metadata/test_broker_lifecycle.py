@@ -7,7 +7,7 @@ import pytest
 from riverlog.metadata.commands.brokers import UnregisterBroker
 from riverlog.metadata.commands.liveness import BecomeActive, BrokerUnreachable, HeartbeatReply, Woken
 from riverlog.metadata.commands.topics import DeleteTopics
-from riverlog.metadata.limits import LEADERS_SOUGHT_SECONDS
+from riverlog.metadata.limits import LEADERS_SOUGHT_SECONDS, PARTITIONS_PER_WAKE_MAX
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_NODE, NodeId
 from riverlog.model.machine import Instant, Moment, Ticket
@@ -142,3 +142,49 @@ def test_a_broker_that_is_gone_for_good_is_eligible_nowhere() -> None:
     with pytest.raises(Refusal) as refused:
         cluster.do(UnregisterBroker(NodeId(1)))
     assert refused.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
+def many_alone() -> ActiveCluster:
+    """Return a cluster of which one broker has gone that alone had more partitions than one decision looks at."""
+    cluster = ActiveCluster(None, None)
+    cluster.create("orders", 0, *[(1,)] * (PARTITIONS_PER_WAKE_MAX + 1))
+    cluster.do(BrokerUnreachable(NodeId(1), cluster.broker(1).epoch))
+    cluster.wait(0)
+    assert all(each.rare.eligible_leader_replicas == (1,) for each in cluster.topic("orders").partitions)
+    return cluster
+
+
+def test_a_process_that_leaves_many_partitions_does_so_before_the_next_one_comes() -> None:
+    cluster = many_alone()
+    for _ in range(2):
+        with pytest.raises(Refusal, match="must leave 1001 partitions first") as refused:
+            cluster.register(1, incarnation=11)
+        assert refused.value.code is ErrorCode.REQUEST_TIMED_OUT
+    cluster.wait(0)
+    assert all(each.rare.eligible_leader_replicas == () for each in cluster.topic("orders").partitions)
+    before = len(cluster.records)
+    cluster.register(1, incarnation=11)
+    assert len(cluster.records) == before + 1
+    assert cluster.broker(1).epoch == before
+
+
+def test_a_process_that_comes_back_while_it_leaves_is_left_again() -> None:
+    cluster = many_alone()
+    with pytest.raises(Refusal, match="first"):
+        cluster.register(1, incarnation=11)
+    cluster.wait(0)
+    cluster.beat(1)
+    cluster.wait(0)
+    assert cluster.partition("orders", 5).leader == 1
+    cluster.wait(9)
+    with pytest.raises(Refusal, match="first"):
+        cluster.register(1, incarnation=11)
+
+
+def test_a_broker_that_goes_for_good_leaves_many_partitions_first() -> None:
+    cluster = many_alone()
+    with pytest.raises(Refusal, match="first"):
+        cluster.do(UnregisterBroker(NodeId(1)))
+    cluster.wait(0)
+    cluster.do(UnregisterBroker(NodeId(1)))
+    assert NodeId(1) not in cluster.machine.image.brokers
