@@ -1,6 +1,7 @@
 """A transactions machine with its driver taken away: commands in, answers by ticket, time by hand."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -79,7 +80,7 @@ class Coordinator:
         reply = self.answers[self.submit(command)]
         if isinstance(reply, NeedsProducerId):
             assert isinstance(command, InitProducer | EndTransaction | JoinBatch)
-            return self.ask(command.with_id(ProducerId(next(self._ids))))
+            return self.ask(replace(command, new_id=ProducerId(next(self._ids))))
         return reply
 
     def init(self, expected: ProducerIdentity | None = None, *, timeout_ms: int = 60_000) -> ProducerIdentity:

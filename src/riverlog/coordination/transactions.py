@@ -5,6 +5,7 @@ does without the machine: that is imported with the first shard.
 """
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -90,7 +91,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
 
         while isinstance(reply := await asked, NeedsProducerId):
             new_id = await self._producer_ids.next()
-            asked = self.submit(command.transactional_id, command.with_id(new_id))
+            asked = self.submit(command.transactional_id, replace(command, new_id=new_id))
         return reply
 
     def verify(

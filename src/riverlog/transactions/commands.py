@@ -4,7 +4,7 @@ Every command is answered exactly once, by its ticket: most at once, one that ca
 perhaps when it has ended. Commands that nobody waits for (MarkersWritten, TransactionTimerDue) are answered with None.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, NO_TIMESTAMP, ProducerId, TopicPartition
@@ -25,9 +25,6 @@ class InitProducer(Command[StateFact, "ProducerReply | NeedsProducerId"]):
     """Who the sender is already, if it is; it only wants its next epoch."""
     new_id: ProducerId = NO_PRODUCER
     """An id that nobody had before, for when one is needed; without it the answer is NeedsProducerId."""
-
-    def with_id(self, new_id: ProducerId) -> "InitProducer":
-        return replace(self, new_id=new_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +57,6 @@ class EndTransaction(Command[StateFact, "ProducerReply | NeedsProducerId"]):
     new_id: ProducerId = NO_PRODUCER
     """As for InitProducer."""
 
-    def with_id(self, new_id: ProducerId) -> "EndTransaction":
-        return replace(self, new_id=new_id)
-
 
 @dataclass(frozen=True, slots=True)
 class JoinBatch(Command[StateFact, "ProducerReply | NeedsProducerId"]):
@@ -77,9 +71,6 @@ class JoinBatch(Command[StateFact, "ProducerReply | NeedsProducerId"]):
     """Members that must have joined before; without them there is nothing to join."""
     new_id: ProducerId = NO_PRODUCER
     """As for InitProducer."""
-
-    def with_id(self, new_id: ProducerId) -> "JoinBatch":
-        return replace(self, new_id=new_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Owners and members of one pipeline whose calls are lost, repeated and late: a batch is decided once, and as one."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -142,7 +143,7 @@ class Pipeline(RuleBasedStateMachine):
             if isinstance(reply, NeedsProducerId):
                 assert isinstance(call, InitProducer | JoinBatch)
                 new_id = ProducerId(next(self.coordinator._ids))
-                self.asked[self.coordinator.submit(call.with_id(new_id))] = (driver, call)
+                self.asked[self.coordinator.submit(replace(call, new_id=new_id))] = (driver, call)
             elif isinstance(reply, PartitionsReply):
                 assert isinstance(call, AddPartitions)
                 if reply.codes[0] is ErrorCode.NONE:

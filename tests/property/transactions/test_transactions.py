@@ -1,5 +1,7 @@
 """Random producers of one transactional id, with restarts and markers that are late or lost: nobody decides twice."""
 
+from dataclasses import replace
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -58,7 +60,7 @@ class Producers(RuleBasedStateMachine):
             if isinstance(reply, NeedsProducerId):
                 assert not isinstance(command, AddPartitions)
                 new_id = ProducerId(next(self.coordinator._ids))
-                self.asked[self.coordinator.submit(command.with_id(new_id))] = (writer, command)
+                self.asked[self.coordinator.submit(replace(command, new_id=new_id))] = (writer, command)
             elif isinstance(reply, ProducerReply) and reply.code is ErrorCode.NONE:
                 self.told(writer, command, reply.producer)
             elif isinstance(reply, PartitionsReply) and reply.codes[0] is ErrorCode.NONE:

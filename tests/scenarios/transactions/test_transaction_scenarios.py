@@ -1,6 +1,7 @@
 """Play the scenarios of transactional ids. A producer is `id:epoch`; writers have names, and remember who they are."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -94,7 +95,7 @@ class Stage:
             lines += self._reply(asker, command, reply)
             if isinstance(reply, NeedsProducerId):
                 assert isinstance(command, InitProducer | EndTransaction | JoinBatch)
-                asked = self._ask(asker, command.with_id(ProducerId(self.next_id)))
+                asked = self._ask(asker, replace(command, new_id=ProducerId(self.next_id)))
                 self.next_id += 1
         if asked is not None and asked not in self.coordinator.answers:
             lines.append(f"{self.askers[asked][0]} waits")
