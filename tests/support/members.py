@@ -1,12 +1,12 @@
 """Members of a group on a whole node in virtual time: what each has, what each read, and when."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from riverlog import Admin, Consumer, Producer
 from riverlog.model.ids import TopicPartition
-from tests.support.virtual_time import run
 from tests.support.world import Universe
 
 ADDRESS = "node:9092"
@@ -91,19 +91,16 @@ async def cut(consumer: Consumer) -> None:
     await consumer.close()
 
 
-def with_node(scenario: Callable[[Universe], Awaitable[None]], *, partitions: int = 4, **settings: str) -> None:
-    """Run a scenario against a node that has a topic."""
-
-    async def whole() -> None:
-        universe = Universe()
-        node = universe.node(**settings)
-        await node.start()
-        async with Admin(ADDRESS, ports=universe.ports) as admin:
-            await admin.create_topic(TOPIC, partitions=partitions)
-        await scenario(universe)
-        await node.stop()
-
-    run(whole())
+@asynccontextmanager
+async def a_node(*, partitions: int = 4, **settings: str) -> AsyncIterator[Universe]:
+    """Run a node that has a topic."""
+    universe = Universe()
+    node = universe.node(**settings)
+    await node.start()
+    async with Admin(ADDRESS, ports=universe.ports) as admin:
+        await admin.create_topic(TOPIC, partitions=partitions)
+    yield universe
+    await node.stop()
 
 
 async def write(universe: Universe, count: int, *, topic: str = TOPIC, partitions: int = 4) -> None:

@@ -12,8 +12,7 @@ from riverlog.checkpoints.store import store_over
 from riverlog.client.errors import Unreachable
 from riverlog.model.checkpoint_topic import CHECKPOINTS_TOPIC
 from tests.support.checkpoints import MemoryJournal, MemoryTopic, memory_store
-from tests.support.members import ADDRESS, with_node
-from tests.support.world import Universe
+from tests.support.members import ADDRESS, a_node
 
 
 async def test_all_who_ask_get_the_same_one_until_it_fails() -> None:
@@ -50,8 +49,8 @@ async def test_a_topic_out_of_reach_is_tried_again_with_the_next_request(monkeyp
     await stores.close()
 
 
-def test_a_topic_that_is_deleted_under_the_store_is_an_error_and_not_an_empty_store() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_topic_that_is_deleted_under_the_store_is_an_error_and_not_an_empty_store() -> None:
+    async with a_node() as universe:
         stores = CurrentStore(lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id))
         await (await stores.current()).make_folder("/a")
         async with Admin(ADDRESS, ports=universe.ports, security=universe.security) as admin:
@@ -70,11 +69,9 @@ def test_a_topic_that_is_deleted_under_the_store_is_an_error_and_not_an_empty_st
         assert asyncio.get_running_loop().time() - began < CHECKPOINT_TOPIC_CHECKED_SECONDS
         await stores.close()
 
-    with_node(scenario)
 
-
-def test_a_write_under_way_when_the_topic_goes_holds_nobody_up() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_write_under_way_when_the_topic_goes_holds_nobody_up() -> None:
+    async with a_node() as universe:
         stores = CurrentStore(lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id))
         store = await stores.current()
         async with Admin(ADDRESS, ports=universe.ports, security=universe.security) as admin:
@@ -88,5 +85,3 @@ def test_a_write_under_way_when_the_topic_goes_holds_nobody_up() -> None:
         with pytest.raises(RequestRefused, match="was deleted"):
             await stores.current()
         await stores.close()
-
-    with_node(scenario)

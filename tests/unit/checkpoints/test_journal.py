@@ -10,7 +10,7 @@ from riverlog.checkpoints.records import CHUNKS, FACTS, CheckpointRecord
 from riverlog.client.errors import KafkaError
 from riverlog.wire.messages.end_txn import EndTxnRequest
 from riverlog.wire.messages.produce import ProduceRequest
-from tests.support.members import ADDRESS, with_node
+from tests.support.members import ADDRESS, a_node
 from tests.support.mishaps import Mishaps
 from tests.support.world import Universe
 
@@ -21,8 +21,8 @@ def journal(universe: Universe) -> Journal:
     return Journal(ADDRESS, ports=universe.ports, security=universe.security)
 
 
-def test_what_is_written_is_read_in_order_and_by_its_offset() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_what_is_written_is_read_in_order_and_by_its_offset() -> None:
+    async with a_node() as universe:
         first = journal(universe)
         await first.open()
         offsets = await first.write(
@@ -40,11 +40,9 @@ def test_what_is_written_is_read_in_order_and_by_its_offset() -> None:
         async with Admin(ADDRESS, ports=universe.ports) as admin:
             assert (await admin.describe_configs(topic=TOPIC))["cleanup.policy"].value == "compact"
 
-    with_node(scenario)
 
-
-def test_who_opens_it_locks_the_one_before_out() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_who_opens_it_locks_the_one_before_out() -> None:
+    async with a_node() as universe:
         first, second = journal(universe), journal(universe)
         await first.open()
         await first.write([CheckpointRecord(FACTS, b"a", b"1")])
@@ -55,11 +53,9 @@ def test_who_opens_it_locks_the_one_before_out() -> None:
         await first.close()
         await second.close()
 
-    with_node(scenario)
 
-
-def test_one_whose_id_was_used_up_is_locked_out_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_one_whose_id_was_used_up_is_locked_out_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with a_node() as universe:
         first = journal(universe)
         await first.open()
         await first.write([CheckpointRecord(FACTS, b"a", b"1")])
@@ -76,8 +72,6 @@ def test_one_whose_id_was_used_up_is_locked_out_as_well(monkeypatch: pytest.Monk
         for each in (first, second, third):
             await each.close()
 
-    with_node(scenario)
-
 
 async def markers(universe: Universe) -> int:
     """Count the offsets of partition 0 that no record has: each transaction leaves one."""
@@ -91,8 +85,8 @@ async def markers(universe: Universe) -> int:
     return end - count
 
 
-def test_a_small_write_is_a_batch_and_a_transaction_where_it_must_be() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_small_write_is_a_batch_and_a_transaction_where_it_must_be() -> None:
+    async with a_node() as universe:
         only = journal(universe)
         await only.open()
         offsets = await only.write([CheckpointRecord(FACTS, b"a", b"1"), CheckpointRecord(FACTS, b"b", b"2")])
@@ -111,14 +105,13 @@ def test_a_small_write_is_a_batch_and_a_transaction_where_it_must_be() -> None:
         assert keys == [b"a", b"b", b"a", b"a", b"a", b"a"]
         await only.close()
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("partition", [FACTS, CHUNKS])
-def test_what_was_kept_by_an_answer_that_is_lost_is_there_once(monkeypatch: pytest.MonkeyPatch, partition: int) -> None:
+async def test_what_was_kept_by_an_answer_that_is_lost_is_there_once(
+    monkeypatch: pytest.MonkeyPatch, partition: int
+) -> None:
     mishaps = Mishaps(monkeypatch)
-
-    async def scenario(universe: Universe) -> None:
+    async with a_node() as universe:
         only = journal(universe)
         await only.open()
         mishaps.lost.append(ProduceRequest if partition == FACTS else EndTxnRequest)
@@ -127,32 +120,27 @@ def test_what_was_kept_by_an_answer_that_is_lost_is_there_once(monkeypatch: pyte
         assert [record.offset async for record in records] == offsets
         await only.close()
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("configs", [{"cleanup.policy": "delete"}, {"cleanup.policy": "compact,delete"}])
-def test_a_topic_that_somebody_else_made_is_mended_before_it_loses_anything(
+async def test_a_topic_that_somebody_else_made_is_mended_before_it_loses_anything(
     monkeypatch: pytest.MonkeyPatch, configs: dict[str, str]
 ) -> None:
-    async def scenario(universe: Universe) -> None:
-        async with Admin(ADDRESS, ports=universe.ports) as admin:
-            with monkeypatch.context() as elsewhere:  # a cluster that knows nothing of this topic
-                elsewhere.setattr("riverlog.metadata.commands.topics.CHECKPOINTS_TOPIC", "another")
-                small = {**configs, "max.message.bytes": "1000"}
-                await admin.create_topic(TOPIC, partitions=1, configs=small)
-            only = journal(universe)
-            await only.open()
-            await only.write([CheckpointRecord(FACTS, b"a", b"1"), CheckpointRecord(CHUNKS, b"b", b"2" * 600_000)])
-            found = await admin.describe_configs(topic=TOPIC)
-            assert [found[name].value for name in ("cleanup.policy", "max.message.bytes")] == ["compact", "1048576"]
-            await only.close()
-
-    with_node(scenario)
+    async with a_node() as universe, Admin(ADDRESS, ports=universe.ports) as admin:
+        with monkeypatch.context() as elsewhere:  # a cluster that knows nothing of this topic
+            elsewhere.setattr("riverlog.metadata.commands.topics.CHECKPOINTS_TOPIC", "another")
+            small = {**configs, "max.message.bytes": "1000"}
+            await admin.create_topic(TOPIC, partitions=1, configs=small)
+        only = journal(universe)
+        await only.open()
+        await only.write([CheckpointRecord(FACTS, b"a", b"1"), CheckpointRecord(CHUNKS, b"b", b"2" * 600_000)])
+        found = await admin.describe_configs(topic=TOPIC)
+        assert [found[name].value for name in ("cleanup.policy", "max.message.bytes")] == ["compact", "1048576"]
+        await only.close()
 
 
 @pytest.mark.parametrize("made_anew", [False, True])
-def test_a_topic_that_was_deleted_is_missed_and_not_begun_anew(made_anew: bool) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_topic_that_was_deleted_is_missed_and_not_begun_anew(made_anew: bool) -> None:
+    async with a_node() as universe:
         only = journal(universe)
         await only.open()
         await only.check()
@@ -169,12 +157,8 @@ def test_a_topic_that_was_deleted_is_missed_and_not_begun_anew(made_anew: bool) 
         await only.close()
         await again.close()
 
-    with_node(scenario)
 
-
-def test_without_a_node_it_says_so() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_without_a_node_it_says_so() -> None:
+    async with a_node() as universe:
         with pytest.raises(KafkaError):
             await Journal("nowhere:9092", ports=universe.ports).open()
-
-    with_node(scenario)

@@ -11,15 +11,14 @@ from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_UNREA
 from riverlog.checkpoints.records import CHUNKS, FACTS, CheckpointRecord
 from riverlog.checkpoints.store import store_over
 from tests.support.checkpoints import MemoryTopic, opened, put, read
-from tests.support.members import ADDRESS, with_node
+from tests.support.members import ADDRESS, a_node
 from tests.support.virtual_time import run
-from tests.support.world import Universe
 
 LARGE = bytes(range(256)) * (3 * CHECKPOINT_CHUNK_BYTES // 512)
 
 
-def test_a_crash_between_chunks_leaves_nothing() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_crash_between_chunks_leaves_nothing() -> None:
+    async with a_node() as universe:
         first, second, third = (store_over(ADDRESS, universe.ports, universe.security) for _ in range(3))
         await first.open()
         await put(first, "/p/whole.sst", LARGE)
@@ -34,8 +33,6 @@ def test_a_crash_between_chunks_leaves_nothing() -> None:
         assert len(tombstones) == len(LARGE) // CHECKPOINT_CHUNK_BYTES
         for store in (first, second, third):
             await store.close()
-
-    with_node(scenario)
 
 
 async def test_what_was_compacted_away_is_not_read_for_another() -> None:

@@ -10,8 +10,7 @@ from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES
 from riverlog.checkpoints.store import Store, store_over
 from tests.support.checkpoints import MemoryTopic, opened, put, read
-from tests.support.members import ADDRESS, with_node
-from tests.support.virtual_time import run
+from tests.support.members import ADDRESS, a_node
 from tests.support.world import Universe
 
 LARGE = bytes(range(256)) * (3 * CHECKPOINT_CHUNK_BYTES // 512)
@@ -45,17 +44,18 @@ async def lives(make: Callable[[], Awaitable[Store]]) -> None:
     await after.close()
 
 
-def test_files_outlive_their_store_in_memory() -> None:
+async def test_files_outlive_their_store_in_memory() -> None:
     topic = MemoryTopic()
-    run(lives(lambda: opened(topic)))
+    await lives(lambda: opened(topic))
 
 
-def test_files_outlive_their_store_on_a_node() -> None:
-    with_node(lambda universe: lives(lambda: node_store(universe)))
+async def test_files_outlive_their_store_on_a_node() -> None:
+    async with a_node() as universe:
+        await lives(lambda: node_store(universe))
 
 
-def test_a_store_that_was_replaced_answers_for_nothing() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_store_that_was_replaced_answers_for_nothing() -> None:
+    async with a_node() as universe:
         first = await node_store(universe)
         await first.make_folder("/a")
         second = await node_store(universe)
@@ -66,8 +66,6 @@ def test_a_store_that_was_replaced_answers_for_nothing() -> None:
         assert [each.name for each in second.listing("/")] == ["a", "c"]
         await first.close()
         await second.close()
-
-    with_node(scenario)
 
 
 async def test_what_is_missing_or_in_the_way_is_said() -> None:

@@ -10,8 +10,7 @@ from riverlog.client.errors import KafkaError
 from riverlog.model.access import Operation, Principal, ResourceType
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, CHECKPOINTS_TOPIC, CHECKPOINTS_TRANSACTIONAL_ID
 from riverlog.model.errors import ErrorCode
-from tests.support.members import ADDRESS, with_node
-from tests.support.world import Universe
+from tests.support.members import ADDRESS, a_node
 
 FORBIDDEN = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
@@ -35,8 +34,8 @@ def test_everybody_may_do_everything_else(
     assert AllowEveryone().allows(Principal(who, "host"), operation, resource, name) is allowed
 
 
-def test_no_client_writes_to_checkpoints_deletes_them_or_locks_the_store_out() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_no_client_writes_to_checkpoints_deletes_them_or_locks_the_store_out() -> None:
+    async with a_node() as universe:
         async with Admin(ADDRESS, ports=universe.ports) as admin:
             await admin.create_topic(CHECKPOINTS_TOPIC, partitions=2)
             (topic,) = await admin.describe_topics(CHECKPOINTS_TOPIC)
@@ -58,8 +57,6 @@ def test_no_client_writes_to_checkpoints_deletes_them_or_locks_the_store_out() -
         async with own:
             assert (await own.send(CHECKPOINTS_TOPIC, None, key=b"file:/a", partition=0)).offset == 0
 
-    with_node(scenario)
-
 
 async def _refused(code: ErrorCode, ask: Callable[[], Awaitable[object]]) -> None:
     with pytest.raises(KafkaError) as refused:
@@ -67,8 +64,8 @@ async def _refused(code: ErrorCode, ask: Callable[[], Awaitable[object]]) -> Non
     assert refused.value.code is code
 
 
-def test_no_client_ends_a_transaction_of_the_store() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_no_client_ends_a_transaction_of_the_store() -> None:
+    async with a_node() as universe:
         store = Producer(
             ADDRESS,
             transactional_id=CHECKPOINTS_TRANSACTIONAL_ID,
@@ -83,5 +80,3 @@ def test_no_client_ends_a_transaction_of_the_store() -> None:
             (open_one,) = [each for each in await admin.describe_producers([partition]) if each.transaction_offset >= 0]
             await _refused(FORBIDDEN, lambda: admin.abort_in_partition(open_one))
             await store.commit()
-
-    with_node(scenario)

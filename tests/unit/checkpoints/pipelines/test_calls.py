@@ -12,10 +12,9 @@ from riverlog.checkpoints.limits import CHECKPOINT_CALL_BYTES_MAX
 from riverlog.checkpoints.pipelines.calls import read_call
 from riverlog.checkpoints.store import store_over
 from tests.support.checkpoints import put
-from tests.support.members import ADDRESS, with_node
+from tests.support.members import ADDRESS, a_node
 from tests.support.pipelines import PATH
 from tests.support.virtual_time import run
-from tests.support.world import Universe
 from tests.unit.checkpoints.files.test_webhdfs import Answer, Caller
 
 WHO = {"query": "q", "run": "r1", "batch": 0}
@@ -26,8 +25,8 @@ async def call(caller: Caller, operation: str, body: Any) -> Answer:
     return await caller.ask("POST", f"{PATH}?op={operation}", [raw[:5], raw[5:]], prefix="/riverlog/v1")
 
 
-def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
+    async with a_node() as universe:
         caller = Caller()
         caller.stores = caller.edge._stores = CurrentStore(
             lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id)
@@ -48,11 +47,9 @@ def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
             assert (refused.status, refused.exception) == (403, "AccessControlException")
         await caller.stores.close()
 
-    with_node(scenario)
 
-
-def test_a_driver_reports_and_whoever_wants_to_know_is_told() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_driver_reports_and_whoever_wants_to_know_is_told() -> None:
+    async with a_node() as universe:
         caller = Caller()
         caller.stores = caller.edge._stores = CurrentStore(
             lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id)
@@ -76,8 +73,6 @@ def test_a_driver_reports_and_whoever_wants_to_know_is_told() -> None:
         assert (await call(caller, "RESET", {"start": {"edge": "earliest"}, "force": False})).facts == {}
         assert (await caller.ask("GET", "?op=LIST", prefix="/riverlog/v1")).facts == {"pipelines": []}
         await caller.stores.close()
-
-    with_node(scenario)
 
 
 @pytest.mark.parametrize(

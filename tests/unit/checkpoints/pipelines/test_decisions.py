@@ -1,7 +1,8 @@
 """One decision per batch: output, offsets of the group and `commits/N` together, whatever crashes or comes back."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from riverlog.client.errors import ProducerFenced
 from riverlog.wire.messages.end_transaction import EndTransactionRequest
 from riverlog.wire.messages.init_producer_id import InitProducerIdRequest
 from tests.support.checkpoints import put
-from tests.support.members import ADDRESS, with_node
+from tests.support.members import ADDRESS, a_node
 from tests.support.members import Member as Reader
 from tests.support.mishaps import Mishaps
 from tests.support.pipelines import (
@@ -30,17 +31,14 @@ from tests.support.pipelines import (
 )
 from tests.support.world import Universe
 
-Scenario = Callable[[Universe, Store], Awaitable[None]]
 
-
-def with_store(scenario: Scenario) -> None:
-    async def whole(universe: Universe) -> None:
+@asynccontextmanager
+async def a_store() -> AsyncIterator[tuple[Universe, Store]]:
+    async with a_node() as universe:
         await create_source(universe)
         store = await opened(universe)
-        await scenario(universe, store)
+        yield universe, store
         await store.close()
-
-    with_node(whole)
 
 
 class Crash(Exception):
@@ -87,19 +85,15 @@ async def until_crash(run: Run, number: int) -> bool:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("repeats", [False, True], ids=["a new run follows", "the RENAME is repeated"])
-def test_a_crash_at_any_act_leaves_all_of_a_batch_or_nothing(after: bool, repeats: bool) -> None:
+async def test_a_crash_at_any_act_leaves_all_of_a_batch_or_nothing(after: bool, repeats: bool) -> None:
     acts = crashed = 0
     while crashed == acts:
-        acts += 1
-        outcomes: list[bool] = []
-
-        async def scenario(universe: Universe, act: int = acts - 1, outcomes: list[bool] = outcomes) -> None:
+        async with a_node() as universe:
             await create_source(universe)
             first = await opened(universe)
             await Run(universe, first, "r0").batch(0)
-            points = CrashPoints(first, act, after=after)
+            points = CrashPoints(first, acts, after=after)
             ended = await until_crash(Run(universe, first, "r1"), 1)
-            outcomes.append(points.happened)
 
             second = await opened(universe)
             whose = await committer(second, 1)
@@ -111,9 +105,8 @@ def test_a_crash_at_any_act_leaves_all_of_a_batch_or_nothing(after: bool, repeat
             else:
                 await go_on(universe, second)
             await second.close()
-
-        with_node(scenario)
-        crashed += outcomes[0]
+        acts += 1
+        crashed += points.happened
     assert crashed >= 8
 
 
@@ -142,23 +135,19 @@ async def go_on(universe: Universe, store: Store) -> None:
 
 
 @pytest.mark.parametrize("lost", [EndTransactionRequest, InitProducerIdRequest])
-def test_lost_answers_change_nothing(lost: type, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lost_answers_change_nothing(lost: type, monkeypatch: pytest.MonkeyPatch) -> None:
     mishaps = Mishaps(monkeypatch)
-
-    async def scenario(universe: Universe, store: Store) -> None:
+    async with a_store() as (universe, store):
         run = Run(universe, store, "r1")
         mishaps.lost.append(lost)
         await run.batch(0)
         await run.rename(0)
         assert await output(universe) == written_by("r1", 0)
 
-    with_store(scenario)
 
-
-def test_state_that_is_kept_before_the_first_task_calls_counts() -> None:
+async def test_state_that_is_kept_before_the_first_task_calls_counts() -> None:
     """A task without output may be done before any other has told the store that its run has begun."""
-
-    async def scenario(universe: Universe, store: Store) -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         for number, run in enumerate((old, new)):
             store.decisions.note_start(f"{PATH}/metadata")
@@ -169,11 +158,9 @@ def test_state_that_is_kept_before_the_first_task_calls_counts() -> None:
             await run.rename(number)
         assert await output(universe) == written_by("old", 0) + written_by("new", 1)
 
-    with_store(scenario)
 
-
-def test_state_that_two_runs_have_kept_before_a_call_counts_for_neither() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_state_that_two_runs_have_kept_before_a_call_counts_for_neither() -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.begin(0)
         store.decisions.note_start(f"{PATH}/metadata")
@@ -186,13 +173,10 @@ def test_state_that_two_runs_have_kept_before_a_call_counts_for_neither() -> Non
             with pytest.raises(RequestRefused, match="names state that was written before run new took over"):
                 await run.rename(0)
 
-    with_store(scenario)
 
-
-def test_state_of_one_that_has_announced_nothing_does_not_matter() -> None:
+async def test_state_of_one_that_has_announced_nothing_does_not_matter() -> None:
     """Some operators keep all state before they give a row, so before any task of their run has called."""
-
-    async def scenario(universe: Universe, store: Store) -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.begin(0)
         store.decisions.note_start(f"{PATH}/metadata")
@@ -203,11 +187,9 @@ def test_state_of_one_that_has_announced_nothing_does_not_matter() -> None:
         await new.rename(0)
         assert await output(universe) == written_by("new", 0)
 
-    with_store(scenario)
 
-
-def test_a_rival_is_remembered_as_long_as_its_batch_is_open() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_rival_is_remembered_as_long_as_its_batch_is_open() -> None:
+    async with a_store() as (universe, store):
         runs = first, second, third = [Run(universe, store, name) for name in ("first", "second", "third")]
         await first.announce(0, await first.write(0))
         await second.begin(0)
@@ -223,11 +205,9 @@ def test_a_rival_is_remembered_as_long_as_its_batch_is_open() -> None:
         assert after.storage.tree.pipelines[PATH].has_rival
         await after.close()
 
-    with_store(scenario)
 
-
-def test_state_that_two_runs_have_kept_before_a_call_counts_for_the_one_that_has_kept_some_behind_it() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_state_that_two_runs_have_kept_before_a_call_counts_for_the_one_that_has_kept_some_behind_it() -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.begin(0)
         store.decisions.note_start(f"{PATH}/metadata")
@@ -243,11 +223,9 @@ def test_state_that_two_runs_have_kept_before_a_call_counts_for_the_one_that_has
         await new.rename(0)
         assert await output(universe) == written_by("new", 0)
 
-    with_store(scenario)
 
-
-def test_state_of_a_run_that_was_replaced_does_not_count_if_it_was_kept_behind_the_start_of_the_next() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_state_of_a_run_that_was_replaced_does_not_count_if_it_was_kept_behind_the_start_of_the_next() -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.begin(0)
         store.decisions.note_start(f"{PATH}/metadata")
@@ -261,11 +239,9 @@ def test_state_of_a_run_that_was_replaced_does_not_count_if_it_was_kept_behind_t
         await new.rename(0)
         assert await output(universe) == written_by("new", 0)
 
-    with_store(scenario)
 
-
-def test_a_start_that_was_not_heard_leaves_only_what_came_behind_the_call() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_start_that_was_not_heard_leaves_only_what_came_behind_the_call() -> None:
+    async with a_store() as (universe, store):
         run = Run(universe, store, "r1")
         await run.keep_state(0)
         await run.announce(0, await run.write(0, stateful=False))
@@ -273,11 +249,9 @@ def test_a_start_that_was_not_heard_leaves_only_what_came_behind_the_call() -> N
         with pytest.raises(RequestRefused, match="names state that was written before run r1 took over"):
             await run.rename(0)
 
-    with_store(scenario)
 
-
-def test_a_run_that_was_replaced_is_refused_wherever_it_wakes_up() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_run_that_was_replaced_is_refused_wherever_it_wakes_up() -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.plan(0)
         await old.announce(0, await old.write(0))
@@ -307,11 +281,9 @@ def test_a_run_that_was_replaced_is_refused_wherever_it_wakes_up() -> None:
         with pytest.raises(RequestRefused, match="already exists"):
             await old.rename(0)
 
-    with_store(scenario)
 
-
-def test_tasks_of_a_run_that_was_replaced_write_nothing() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_tasks_of_a_run_that_was_replaced_write_nothing() -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         stale = await old.begin(0)
         await new.begin(0)
@@ -319,15 +291,13 @@ def test_tasks_of_a_run_that_was_replaced_write_nothing() -> None:
         with pytest.raises(ProducerFenced):
             await old.write(0)
 
-    with_store(scenario)
-
 
 async def _given(value: Any) -> Any:
     return value
 
 
-def test_a_query_without_state_may_be_committed_by_either_run() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_query_without_state_may_be_committed_by_either_run() -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.announce(0, await old.write(0))
         await new.announce(0, await new.write(0))
@@ -341,11 +311,9 @@ def test_a_query_without_state_may_be_committed_by_either_run() -> None:
             await old.batch(1)
         assert await output(universe) == written_by("new", 0, 1)
 
-    with_store(scenario)
 
-
-def test_without_state_the_first_commit_since_the_announcement_is_the_announcers() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_without_state_the_first_commit_since_the_announcement_is_the_announcers() -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.announce(0, await old.write(0))
         membership = await new.write(0)
@@ -360,11 +328,9 @@ def test_without_state_the_first_commit_since_the_announcement_is_the_announcers
         await new.rename(0)
         assert await committer(store, 0) == "new"
 
-    with_store(scenario)
 
-
-def test_a_run_that_starts_while_another_commits_takes_over_before_it_does() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_run_that_starts_while_another_commits_takes_over_before_it_does() -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.batch(0)
         await old.plan(1)
@@ -378,11 +344,9 @@ def test_a_run_that_starts_while_another_commits_takes_over_before_it_does() -> 
         await new.batch(2)
         assert await output(universe) == written_by("old", 0) + written_by("new", 1, 2)
 
-    with_store(scenario)
 
-
-def test_a_run_that_finds_its_first_batch_committed_is_refused_and_fences_nobody() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_run_that_finds_its_first_batch_committed_is_refused_and_fences_nobody() -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.batch(0)
         with pytest.raises(RequestRefused, match=r"batch 0 is committed: another driver .* went on"):
@@ -391,11 +355,9 @@ def test_a_run_that_finds_its_first_batch_committed_is_refused_and_fences_nobody
         await new.batch(2)
         assert await output(universe) == written_by("old", 0, 1) + written_by("new", 2)
 
-    with_store(scenario)
 
-
-def test_members_that_nobody_listed_are_aborted() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_members_that_nobody_listed_are_aborted() -> None:
+    async with a_store() as (universe, store):
         run = Run(universe, store, "r1")
         await run.write(0)
         await run.announce(0)
@@ -405,11 +367,9 @@ def test_members_that_nobody_listed_are_aborted() -> None:
         await run.batch(1)
         assert await output(universe) == written_by("r1", 1)
 
-    with_store(scenario)
 
-
-def test_all_writes_of_a_batch_are_one_decision() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_all_writes_of_a_batch_are_one_decision() -> None:
+    async with a_store() as (universe, store):
         run = Run(universe, store, "r1")
         await run.plan(0)
         for write in ("1", "2", "3"):
@@ -424,11 +384,9 @@ def test_all_writes_of_a_batch_are_one_decision() -> None:
         await run.batch(1)
         assert await output(universe) == sorted(written_by("r1", 0, 0, 1))
 
-    with_store(scenario)
 
-
-def test_a_run_that_takes_over_writes_all_of_a_batch_again() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_run_that_takes_over_writes_all_of_a_batch_again() -> None:
+    async with a_store() as (universe, store):
         old, new = (Run(universe, store, name) for name in ("old", "new"))
         await old.announce(0, await old.write(0, task=1), write="1")
         for write in ("1", "2"):
@@ -437,11 +395,9 @@ def test_a_run_that_takes_over_writes_all_of_a_batch_again() -> None:
         await new.rename(0)
         assert await output(universe) == sorted(written_by("new", 0, 0))
 
-    with_store(scenario)
 
-
-def test_a_batch_that_was_open_for_too_long_is_not_committed() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_batch_that_was_open_for_too_long_is_not_committed() -> None:
+    async with a_store() as (universe, store):
         run = Run(universe, store, "r1", timeout_ms=5_000)
         await run.announce(0, await run.write(0))
         await run.create(0)
@@ -452,11 +408,9 @@ def test_a_batch_that_was_open_for_too_long_is_not_committed() -> None:
         await Run(universe, store, "r2").batch(0)
         assert await output(universe) == written_by("r2", 0)
 
-    with_store(scenario)
 
-
-def test_a_commit_that_is_refused_is_aborted_before_anybody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_commit_that_is_refused_is_aborted_before_anybody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with a_store() as (universe, store):
         run = Run(universe, store, "r1")
         await run.plan(0)
         await run.announce(0, await run.write(0))
@@ -469,12 +423,10 @@ def test_a_commit_that_is_refused_is_aborted_before_anybody_is_told(monkeypatch:
         await Run(universe, store, "r2").batch(0)
         assert await output(universe) == written_by("r2", 0)
 
-    with_store(scenario)
-
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_with_consumers_is_theirs_and_the_batch_is_not_torn(protocol: str) -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_group_with_consumers_is_theirs_and_the_batch_is_not_torn(protocol: str) -> None:
+    async with a_store() as (universe, store):
         run = Run(universe, store, "r1")
         consumer = Reader(universe, "c", group="revenue", topics=(SOURCE,), group_protocol=protocol)
         await asyncio.sleep(10)
@@ -489,11 +441,9 @@ def test_a_group_with_consumers_is_theirs_and_the_batch_is_not_torn(protocol: st
         assert await output(universe) == written_by("r2", 0)
         assert await group_offset(universe) == 10
 
-    with_store(scenario)
 
-
-def test_offsets_of_a_topic_that_is_gone_hold_nobody_up() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_offsets_of_a_topic_that_is_gone_hold_nobody_up() -> None:
+    async with a_store() as (universe, store):
         run = Run(universe, store, "r1")
         await run.plan(0)
         await run.announce(0, await run.write(0))
@@ -504,11 +454,9 @@ def test_offsets_of_a_topic_that_is_gone_hold_nobody_up() -> None:
         assert await output(universe) == written_by("r1", 0)
         assert await group_offset(universe) is None
 
-    with_store(scenario)
 
-
-def test_what_a_batch_reads_is_not_fetched_again_for_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_what_a_batch_reads_is_not_fetched_again_for_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with a_store() as (universe, store):
         run, fetched = Run(universe, store, "only"), []
         read = store.storage.journal.read
 
@@ -527,11 +475,9 @@ def test_what_a_batch_reads_is_not_fetched_again_for_its_commit(monkeypatch: pyt
         await run.rename(1)
         assert (await group_offset(universe), len(fetched)) == (20, 1)
 
-    with_store(scenario)
 
-
-def test_what_was_aborted_by_the_sink_is_not_committed() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_what_was_aborted_by_the_sink_is_not_committed() -> None:
+    async with a_store() as (universe, store):
         run = Run(universe, store, "r1")
         await run.write(0)
         await store.decisions.abort(PATH, run.caller, 0)
@@ -540,12 +486,10 @@ def test_what_was_aborted_by_the_sink_is_not_committed() -> None:
         with pytest.raises(RequestRefused, match="is committed, and is not taken back"):
             await store.decisions.abort(PATH, run.caller, 0)
 
-    with_store(scenario)
-
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_batch_that_the_next_run_does_not_write_goes_on_without_what_was_begun(number: int) -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_batch_that_the_next_run_does_not_write_goes_on_without_what_was_begun(number: int) -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         for done in range(number):
             await old.batch(done)
@@ -563,11 +507,9 @@ def test_a_batch_that_the_next_run_does_not_write_goes_on_without_what_was_begun
         await new.batch(number + 1)
         assert await output(universe) == written_by("old", *range(number)) + written_by("new", number + 1)
 
-    with_store(scenario)
 
-
-def test_where_a_run_before_may_wake_up_a_batch_without_writes_is_refused_once() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_where_a_run_before_may_wake_up_a_batch_without_writes_is_refused_once() -> None:
+    async with a_store() as (universe, store):
         first, second, third = (Run(universe, store, name) for name in ("first", "second", "third"))
         await first.announce(0, await first.write(0))
         await second.write(0)
@@ -581,11 +523,9 @@ def test_where_a_run_before_may_wake_up_a_batch_without_writes_is_refused_once()
         assert await committer(store, 0) == "third"
         assert await output(universe) == []
 
-    with_store(scenario)
 
-
-def test_a_run_that_is_over_leaves_nothing_open() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_run_that_is_over_leaves_nothing_open() -> None:
+    async with a_store() as (universe, store):
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await store.decisions.abort_open(PATH, old.caller)  # it has not begun anything yet
         await old.batch(0)
@@ -601,11 +541,9 @@ def test_a_run_that_is_over_leaves_nothing_open() -> None:
         await new.rename(1)
         assert await output(universe) == [*written_by("old", 0), *written_by("new", 1)]
 
-    with_store(scenario)
 
-
-def test_a_checkpoint_that_was_deleted_begins_anew_and_skips_nothing() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_checkpoint_that_was_deleted_begins_anew_and_skips_nothing() -> None:
+    async with a_store() as (universe, store):
         await Run(universe, store, "r1", query="first").batch(0)
         await store.delete(PATH, recursive=True)
         assert store.storage.tree.pipelines == {}
@@ -614,11 +552,9 @@ def test_a_checkpoint_that_was_deleted_begins_anew_and_skips_nothing() -> None:
         await Run(universe, store, "r2", query="second").batch(0)
         assert await output(universe) == [*written_by("r1", 0), *written_by("r2", 0)]
 
-    with_store(scenario)
 
-
-def test_a_query_without_our_sink_is_seen_as_a_group() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_query_without_our_sink_is_seen_as_a_group() -> None:
+    async with a_store() as (universe, store):
         async with Producer(ADDRESS, ports=universe.ports) as producer:
             await producer.send(SOURCE, b"x")
         run = Run(universe, store, "r1")
@@ -629,11 +565,9 @@ def test_a_query_without_our_sink_is_seen_as_a_group() -> None:
         await asyncio.sleep(1)
         assert await group_offset(universe) == 10
 
-    with_store(scenario)
 
-
-def test_a_batch_without_tasks_passes() -> None:
-    async def scenario(universe: Universe, store: Store) -> None:
+async def test_a_batch_without_tasks_passes() -> None:
+    async with a_store() as (universe, store):
         run = Run(universe, store, "r1")
         await run.batch(0)
         await run.plan(1)
@@ -642,14 +576,11 @@ def test_a_batch_without_tasks_passes() -> None:
         await run.batch(2)
         assert await output(universe) == written_by("r1", 0, 2)
 
-    with_store(scenario)
 
-
-def test_a_commit_that_is_too_long_is_refused_before_anything_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_commit_that_is_too_long_is_refused_before_anything_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("pipelines.decisions", "storage"):
         monkeypatch.setattr(f"riverlog.checkpoints.{module}.CHECKPOINT_COMMIT_BYTES_MAX", 100)
-
-    async def scenario(universe: Universe, store: Store) -> None:
+    async with a_store() as (universe, store):
         run = Run(universe, store, "r1")
         await run.announce(0, await run.write(0))
         await put(store, run.temporary(0), b"x" * 101)
@@ -659,11 +590,9 @@ def test_a_commit_that_is_too_long_is_refused_before_anything_is_decided(monkeyp
         await run.rename(0)
         assert await output(universe) == written_by("r1", 0)
 
-    with_store(scenario)
 
-
-def test_a_query_begins_batches_in_its_own_checkpoint_only() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_query_begins_batches_in_its_own_checkpoint_only() -> None:
+    async with a_node() as universe:
         store = await opened(universe)
         run = Run(universe, store, "r1")
         await put(store, f"{PATH}/metadata", b'{"id":"q"}')
@@ -679,13 +608,10 @@ def test_a_query_begins_batches_in_its_own_checkpoint_only() -> None:
         await run.batch(1)  # nobody has taken it over
         await store.close()
 
-    with_node(scenario)
 
-
-def test_names_that_nobody_has_planned_anything_for_lock_no_pipeline_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_names_that_nobody_has_planned_anything_for_lock_no_pipeline_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("riverlog.checkpoints.pipelines.decisions.CHECKPOINT_PIPELINES_MAX", 3)
-
-    async def scenario(universe: Universe) -> None:
+    async with a_node() as universe:
         store = await opened(universe)
         first = Run(universe, store, "r1")
         await first.plan(0)
@@ -701,5 +627,3 @@ def test_names_that_nobody_has_planned_anything_for_lock_no_pipeline_out(monkeyp
         with pytest.raises(RequestRefused, match="has 3 pipelines"):
             await store.decisions.begin("/invented/7", Caller("q", "r"), 0, timeout_ms=60_000)
         await store.close()
-
-    with_node(scenario)

@@ -6,12 +6,11 @@ import pytest
 
 from riverlog import Admin, Producer, TopicPartition
 from riverlog.checkpoints.pipelines.groups import KNOWN_SECONDS_MAX, Groups
-from tests.support.members import ADDRESS, TOPIC, with_node
-from tests.support.world import Universe
+from tests.support.members import ADDRESS, TOPIC, a_node
 
 
-def test_offsets_of_topics_that_are_here_are_committed() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_offsets_of_topics_that_are_here_are_committed() -> None:
+    async with a_node() as universe:
         groups = Groups(ADDRESS, ports=universe.ports)
         offsets = (("elsewhere", 0, 1), (TOPIC, 1, 5), (TOPIC, 99, 5), ("no name!", 0, 1))
         assert await groups.known(()) == ()
@@ -24,11 +23,9 @@ def test_offsets_of_topics_that_are_here_are_committed() -> None:
             assert "nothing" not in [group.name for group in await admin.list_groups()]
         await groups.close()
 
-    with_node(scenario)
 
-
-def test_partitions_end_where_their_logs_do() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_partitions_end_where_their_logs_do() -> None:
+    async with a_node() as universe:
         groups = Groups(ADDRESS, ports=universe.ports)
         async with Producer(ADDRESS, ports=universe.ports) as producer:
             await producer.send(TOPIC, b"one", partition=1)
@@ -36,11 +33,9 @@ def test_partitions_end_where_their_logs_do() -> None:
         assert await groups.ends((("elsewhere", 0, 1),)) == {}
         await groups.close()
 
-    with_node(scenario)
 
-
-def test_topics_are_asked_for_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_topics_are_asked_for_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with a_node() as universe:
         groups = Groups(ADDRESS, ports=universe.ports)
         asked: list[str] = []
         ask = groups._partitions
@@ -61,11 +56,7 @@ def test_topics_are_asked_for_once_a_second(monkeypatch: pytest.MonkeyPatch) -> 
         assert asked[3:] == ["elsewhere", TOPIC]
         await groups.close()
 
-    with_node(scenario)
 
-
-def test_nothing_is_connected_before_it_is_needed() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_nothing_is_connected_before_it_is_needed() -> None:
+    async with a_node() as universe:
         await Groups("nowhere:9092", ports=universe.ports).close()
-
-    with_node(scenario)

@@ -10,8 +10,7 @@ from riverlog.checkpoints.pipelines.overview import checkpoints, content_of
 from riverlog.checkpoints.pipelines.progress import progress_of
 from riverlog.checkpoints.store import store_over
 from tests.support.checkpoints import MemoryTopic, opened, put
-from tests.support.members import ADDRESS, TOPIC, with_node
-from tests.support.world import Universe
+from tests.support.members import ADDRESS, TOPIC, a_node
 
 PATH = "/pipelines/orders"
 
@@ -35,8 +34,8 @@ async def test_checkpoints_are_found_and_added_up() -> None:
     await store.close()
 
 
-def test_any_query_is_told_about_and_more_where_its_driver_reports() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_any_query_is_told_about_and_more_where_its_driver_reports() -> None:
+    async with a_node() as universe:
         async with Producer(ADDRESS, ports=universe.ports) as producer:
             for _ in range(7):
                 await producer.send(TOPIC, b"order", partition=1)
@@ -63,5 +62,3 @@ def test_any_query_is_told_about_and_more_where_its_driver_reports() -> None:
         assert listed == listed | {"state": "failed", "since_ms": 9, "error": "no disk", "lag": 5}
         assert "partitions" not in listed
         await store.close()
-
-    with_node(scenario)

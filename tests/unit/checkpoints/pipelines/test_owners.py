@@ -7,14 +7,13 @@ from riverlog.checkpoints.pipelines.owners import Owners, batch_of
 from riverlog.checkpoints.pipelines.pipeline import Announced, AnnouncedWrite, Caller, PipelineState, Prepared
 from riverlog.checkpoints.records import FileFacts
 from riverlog.client.errors import ProducerFenced
-from tests.support.members import ADDRESS, TOPIC, with_node
-from tests.support.world import Universe
+from tests.support.members import ADDRESS, TOPIC, a_node
 
 PATH = "/pipelines/orders"
 
 
-def test_another_process_goes_on_in_the_same_name() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_another_process_goes_on_in_the_same_name() -> None:
+    async with a_node() as universe:
         first, second = (Owners(ADDRESS, ports=universe.ports) for _ in range(2))
         pipeline = PipelineState(Caller("q", "r"), await first.take_over(PATH, "q", timeout_ms=60_000), 0, 0)
         assert await second.open_batch(PATH, pipeline) is None
@@ -34,11 +33,9 @@ def test_another_process_goes_on_in_the_same_name() -> None:
         await first.close()
         await second.close()
 
-    with_node(scenario)
 
-
-def test_who_was_replaced_is_told_so_and_can_still_ask() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_who_was_replaced_is_told_so_and_can_still_ask() -> None:
+    async with a_node() as universe:
         owners = Owners(ADDRESS, ports=universe.ports)
         old = PipelineState(Caller("q", "old"), await owners.take_over(PATH, "q", timeout_ms=60_000), 0, 0)
         prepared = Prepared(Announced(0, ()), FileFacts("07", 1, 0))
@@ -49,5 +46,3 @@ def test_who_was_replaced_is_told_so_and_can_still_ask() -> None:
             await owners.abort(PATH, old, 0)
         assert not await owners.is_committed(PATH, old, prepared)
         await owners.close()
-
-    with_node(scenario)

@@ -25,7 +25,7 @@ from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.client.errors import TimedOut
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
 from riverlog.records.record import Header
-from tests.support.members import ADDRESS, TOPIC, Member, with_node, write
+from tests.support.members import ADDRESS, TOPIC, Member, a_node, write
 from tests.support.virtual_time import run
 from tests.support.world import Universe
 
@@ -142,23 +142,21 @@ async def read_to_the_end(consumer: Consumer, share_seconds_max: float = SHARE_S
 @pytest.mark.parametrize(
     ("protocol", "share_seconds_max"), [("classic", SHARE_SECONDS_MAX), ("consumer", RELEASE_SECONDS_MAX)]
 )
-def test_a_member_waits_for_what_one_had_that_died(
+async def test_a_member_waits_for_what_one_had_that_died(
     protocol: Any, share_seconds_max: float, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    async def scenario(universe: Universe) -> None:
+    async with a_node() as universe:
         died = Member(universe, "died", group_protocol=protocol, session_timeout_ms=45_000)
         await asyncio.sleep(10)
         await died.die()
         await write(universe, 8)
         async with a_member(universe, group_protocol=protocol) as consumer:
             assert await read_to_the_end(consumer, share_seconds_max) == 8
-
-    with_node(scenario)
     assert capfd.readouterr().err.count("has assigned no partitions yet") == (protocol == "classic")
 
 
-def test_a_member_for_which_no_partition_is_left_ends_with_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_member_for_which_no_partition_is_left_ends_with_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    async with a_node(partitions=1) as universe:
         await write(universe, 4, partitions=1)
         other = Member(universe, "other")
         await asyncio.sleep(10)
@@ -166,8 +164,6 @@ def test_a_member_for_which_no_partition_is_left_ends_with_nothing(capfd: pytest
             assert await read_to_the_end(consumer) == 0
             assert other.partitions == [0]
         await other.stop()
-
-    with_node(scenario, partitions=1)
     assert capfd.readouterr().err == ""
 
 

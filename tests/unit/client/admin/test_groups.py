@@ -10,15 +10,14 @@ from riverlog.client.consumer.commits import CommittedOffset
 from riverlog.client.errors import CommitFailed, KafkaError, PartlyFailed
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
-from tests.support.members import ADDRESS, TOPIC, Member, with_node, write
-from tests.support.world import Universe
+from tests.support.members import ADDRESS, TOPIC, Member, a_node, write
 
 ZERO, ONE = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
 
 
 @pytest.mark.parametrize(("protocol", "assignor"), [("classic", "cooperative-sticky"), ("consumer", "uniform")])
-def test_a_group_is_listed_and_described_with_its_members(protocol: Any, assignor: str) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_group_is_listed_and_described_with_its_members(protocol: Any, assignor: str) -> None:
+    async with a_node() as universe:
         await write(universe, 40)
         member = Member(universe, "member", group_protocol=protocol, client_id="app", auto_commit_interval_ms=100)
         await asyncio.sleep(10)
@@ -43,27 +42,22 @@ def test_a_group_is_listed_and_described_with_its_members(protocol: Any, assigno
             await admin.delete_groups("billing")
             assert await admin.list_groups() == []
 
-    with_node(scenario)
+
+async def test_a_group_that_is_not_there() -> None:
+    async with a_node() as universe, Admin(ADDRESS, ports=universe.ports) as admin:
+        for refused in (admin.describe_group("none"), admin.delete_groups("none")):
+            with pytest.raises(KafkaError, match="there is no group 'none'") as problem:
+                await refused
+            assert problem.value.code is ErrorCode.GROUP_ID_NOT_FOUND
+        await admin.alter_group_offsets("new", {ZERO: 2})
+        with pytest.raises(PartlyFailed) as partly:
+            await admin.delete_groups(["new", "none"])
+        assert list(partly.value.failures) == ["none"]
+        assert await admin.list_groups() == []
 
 
-def test_a_group_that_is_not_there() -> None:
-    async def scenario(universe: Universe) -> None:
-        async with Admin(ADDRESS, ports=universe.ports) as admin:
-            for refused in (admin.describe_group("none"), admin.delete_groups("none")):
-                with pytest.raises(KafkaError, match="there is no group 'none'") as problem:
-                    await refused
-                assert problem.value.code is ErrorCode.GROUP_ID_NOT_FOUND
-            await admin.alter_group_offsets("new", {ZERO: 2})
-            with pytest.raises(PartlyFailed) as partly:
-                await admin.delete_groups(["new", "none"])
-            assert list(partly.value.failures) == ["none"]
-            assert await admin.list_groups() == []
-
-    with_node(scenario)
-
-
-def test_offsets_that_members_read_are_not_forgotten() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_offsets_that_members_read_are_not_forgotten() -> None:
+    async with a_node() as universe:
         await write(universe, 4)
         async with (
             Consumer(ADDRESS, group="g", ports=universe.ports, auto_offset_reset="earliest") as consumer,
@@ -77,5 +71,3 @@ def test_offsets_that_members_read_are_not_forgotten() -> None:
             assert {problem.code for problem in refused.value.failures.values()} == {
                 ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
             }
-
-    with_node(scenario)

@@ -7,12 +7,11 @@ from riverlog.client.network.cluster import Cluster
 from riverlog.client.network.coordinator import GroupCoordinator
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from tests.support.members import ADDRESS, Member, with_node, write
-from tests.support.world import Universe
+from tests.support.members import ADDRESS, Member, a_node, write
 
 
-def test_a_member_that_was_removed_is_told_so_and_joins_anew() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_member_that_was_removed_is_told_so_and_joins_anew() -> None:
+    async with a_node() as universe:
         await write(universe, 8)
         member = Member(universe, "member")
         await asyncio.sleep(5)
@@ -29,8 +28,6 @@ def test_a_member_that_was_removed_is_told_so_and_joins_anew() -> None:
         assert [sign for sign, _ in member.events] == ["+", "lost", "+"]
         assert member.consumer._group.member_id != removed
         await member.stop()
-
-    with_node(scenario)
 
 
 def test_refusals_say_what_to_do() -> None:

@@ -10,13 +10,12 @@ from riverlog.client.network.cluster import Cluster
 from riverlog.client.network.coordinator import GroupCoordinator
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from tests.support.members import ADDRESS, TOPIC, Member, with_node, write
-from tests.support.world import Universe
+from tests.support.members import ADDRESS, TOPIC, Member, a_node, write
 
 
 @pytest.mark.parametrize("with_its_group", [False, True])
-def test_a_member_that_was_removed_is_told_so_and_joins_anew(with_its_group: bool) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_member_that_was_removed_is_told_so_and_joins_anew(with_its_group: bool) -> None:
+    async with a_node() as universe:
         await write(universe, 8)
         member = Member(universe, "member", group_protocol="consumer")
         await asyncio.sleep(10)
@@ -36,16 +35,12 @@ def test_a_member_that_was_removed_is_told_so_and_joins_anew(with_its_group: boo
         assert [sign for sign, _ in member.events] == ["+", "lost", "+"]
         await member.stop()
 
-    with_node(scenario)
 
-
-def test_an_assignor_that_the_broker_does_not_have_is_refused() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_an_assignor_that_the_broker_does_not_have_is_refused() -> None:
+    async with a_node() as universe:
         settings = {"group": "g", "group_protocol": "consumer", "assignor": "sticky", "ports": universe.ports}
         async with Consumer(ADDRESS, **settings) as consumer:  # type: ignore[arg-type]
             consumer.subscribe([TOPIC])
             with pytest.raises(KafkaError) as refused:
                 await consumer.poll(5_000)
             assert refused.value.code is ErrorCode.UNSUPPORTED_ASSIGNOR
-
-    with_node(scenario)

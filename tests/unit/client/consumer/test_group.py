@@ -15,8 +15,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from riverlog.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from tests.support.members import ADDRESS, TOPIC, Member, with_node, write
-from tests.support.world import Universe
+from tests.support.members import ADDRESS, TOPIC, Member, a_node, write
 
 ZERO = TopicPartition(TOPIC, 0)
 PROTOCOLS = [
@@ -39,8 +38,8 @@ async def until_shared(*members: Member, seconds: float = 30.0) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_members_come_and_go_and_every_record_is_read_once(protocol: dict[str, Any]) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_members_come_and_go_and_every_record_is_read_once(protocol: dict[str, Any]) -> None:
+    async with a_node() as universe:
         first = Member(universe, "first", **protocol)
         await write(universe, 40)
         await until_shared(first)
@@ -57,11 +56,9 @@ def test_members_come_and_go_and_every_record_is_read_once(protocol: dict[str, A
         assert sorted(read) == [(partition, offset) for partition in range(4) for offset in range(30)]
         assert first.problems == second.problems == []
 
-    with_node(scenario)
 
-
-def test_a_cooperative_rebalance_takes_only_what_moves() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_cooperative_rebalance_takes_only_what_moves() -> None:
+    async with a_node() as universe:
         first = Member(universe, "first")
         await until_shared(first)
         second = Member(universe, "second")
@@ -71,12 +68,10 @@ def test_a_cooperative_rebalance_takes_only_what_moves() -> None:
         await first.stop()
         await second.stop()
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_what_a_member_had_that_vanished_goes_to_others_and_nothing_is_skipped(protocol: dict[str, Any]) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_what_a_member_had_that_vanished_goes_to_others_and_nothing_is_skipped(protocol: dict[str, Any]) -> None:
+    async with a_node(group_consumer_session_timeout_ms="45000") as universe:
         members = [Member(universe, name, **protocol) for name in "ab"]
         await until_shared(*members)
         await write(universe, 80)
@@ -88,12 +83,10 @@ def test_what_a_member_had_that_vanished_goes_to_others_and_nothing_is_skipped(p
         read = {*members[0].read, *members[1].read}
         assert read == {(partition, offset) for partition in range(4) for offset in range(20)}
 
-    with_node(scenario, group_consumer_session_timeout_ms="45000")
-
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_reader_that_takes_too_long_loses_its_partitions_and_joins_again(protocol: dict[str, Any]) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_reader_that_takes_too_long_loses_its_partitions_and_joins_again(protocol: dict[str, Any]) -> None:
+    async with a_node() as universe:
         await write(universe, 4)
         slow = Member(universe, "slow", think_seconds=30.0, max_poll_interval_ms=10_000, **protocol)
         other = Member(universe, "other", **protocol)
@@ -105,12 +98,10 @@ def test_a_reader_that_takes_too_long_loses_its_partitions_and_joins_again(proto
         await slow.stop()
         await other.stop()
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_static_member_that_comes_back_keeps_its_place(protocol: dict[str, Any]) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_static_member_that_comes_back_keeps_its_place(protocol: dict[str, Any]) -> None:
+    async with a_node() as universe:
         first = Member(universe, "first", group_instance_id="one", **protocol)
         second = Member(universe, "second", group_instance_id="two", **protocol)
         await until_shared(first, second)
@@ -123,12 +114,10 @@ def test_a_static_member_that_comes_back_keeps_its_place(protocol: dict[str, Any
         await again.stop()
         await second.stop()
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_pattern_finds_topics_that_come_later(protocol: dict[str, Any]) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_pattern_finds_topics_that_come_later(protocol: dict[str, Any]) -> None:
+    async with a_node() as universe:
         settings = {"topics": (), "pattern": "ord.*", "metadata_age_max_ms": 1_000, **protocol}
         member = Member(universe, "member", **settings)
         await until_shared(member)
@@ -140,11 +129,9 @@ def test_a_pattern_finds_topics_that_come_later(protocol: dict[str, Any]) -> Non
         assert {topic for topic, _ in member.consumer.assignment()} == {TOPIC, "ordinary"}
         await member.stop()
 
-    with_node(scenario)
 
-
-def test_new_partitions_are_shared_out_too() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_new_partitions_are_shared_out_too() -> None:
+    async with a_node() as universe:
         member = Member(universe, "member", metadata_age_max_ms=1_000)
         await until_shared(member)
         async with Admin(ADDRESS, ports=universe.ports) as admin:
@@ -153,11 +140,9 @@ def test_new_partitions_are_shared_out_too() -> None:
         assert member.partitions == [0, 1, 2, 3, 4, 5]
         await member.stop()
 
-    with_node(scenario)
 
-
-def test_commits_are_where_the_group_goes_on() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_commits_are_where_the_group_goes_on() -> None:
+    async with a_node() as universe:
         await write(universe, 40)
         settings: dict[str, Any] = {"group": "g", "auto_offset_reset": "earliest", "ports": universe.ports}
         async with Consumer(ADDRESS, auto_commit=False, **settings) as consumer:
@@ -174,12 +159,12 @@ def test_commits_are_where_the_group_goes_on() -> None:
                 records += await consumer.poll(5_000, max_records=100)
             assert min(record.offset for record in records if record.partition == 0) == 7
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_what_was_read_before_the_group_went_on_is_not_committed_after_joining_anew(protocol: GroupProtocol) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_what_was_read_before_the_group_went_on_is_not_committed_after_joining_anew(
+    protocol: GroupProtocol,
+) -> None:
+    async with a_node() as universe:
         await write(universe, 40)
         async with Consumer(
             ADDRESS,
@@ -204,12 +189,10 @@ def test_what_was_read_before_the_group_went_on_is_not_committed_after_joining_a
             with pytest.raises(CommitFailed):
                 await consumer.commit()
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_sixty_members_that_come_at_once_have_shared_within_seconds(protocol: dict[str, Any]) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_sixty_members_that_come_at_once_have_shared_within_seconds(protocol: dict[str, Any]) -> None:
+    async with a_node(partitions=60) as universe:
         members = [Member(universe, f"{number}", **protocol) for number in range(60)]
         async with asyncio.timeout(5):
             while any(len(member.partitions) != 1 for member in members):  # noqa: ASYNC110 - nobody else would tell
@@ -217,11 +200,9 @@ def test_sixty_members_that_come_at_once_have_shared_within_seconds(protocol: di
         for member in members:
             await member.die()
 
-    with_node(scenario, partitions=60)
 
-
-def test_a_consumer_outside_the_group_may_commit_while_it_is_empty_only() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_consumer_outside_the_group_may_commit_while_it_is_empty_only() -> None:
+    async with a_node() as universe:
         outside = Consumer(ADDRESS, group="billing", ports=universe.ports)
         async with outside:
             outside.assign([ZERO])
@@ -233,11 +214,9 @@ def test_a_consumer_outside_the_group_may_commit_while_it_is_empty_only() -> Non
                 await outside.commit({ZERO: 4})
             await member.stop()
 
-    with_node(scenario)
 
-
-def test_misuse_gets_a_clear_sentence() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_misuse_gets_a_clear_sentence() -> None:
+    async with a_node() as universe:
         async with Consumer(ADDRESS, ports=universe.ports) as alone:
             with pytest.raises(ValueError, match="give its name"):
                 alone.subscribe([TOPIC])
@@ -259,11 +238,9 @@ def test_misuse_gets_a_clear_sentence() -> None:
             with pytest.raises(ValueError, match="choose"):
                 Consumer(ADDRESS, group="g", **wrong)  # type: ignore[arg-type]
 
-    with_node(scenario)
 
-
-def test_a_group_that_shares_in_another_way_is_not_joined() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_group_that_shares_in_another_way_is_not_joined() -> None:
+    async with a_node() as universe:
         member = Member(universe, "member", assignor="range")
         await until_shared(member)
         async with Consumer(ADDRESS, group="billing", ports=universe.ports) as other:
@@ -273,11 +250,9 @@ def test_a_group_that_shares_in_another_way_is_not_joined() -> None:
             assert refused.value.code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         await member.stop()
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_member_that_could_not_learn_where_to_begin_asks_again(
+async def test_a_member_that_could_not_learn_where_to_begin_asks_again(
     protocol: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = [KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the coordinator is not there yet")]
@@ -288,8 +263,7 @@ def test_a_member_that_could_not_learn_where_to_begin_asks_again(
         return await commits.committed_offsets(*given, **named)
 
     monkeypatch.setattr(group, "committed_offsets", committed_offsets)
-
-    async def scenario(universe: Universe) -> None:
+    async with a_node() as universe:
         await write(universe, 4)
         async with Consumer(
             ADDRESS, group="billing", auto_offset_reset="earliest", ports=universe.ports, **protocol
@@ -299,11 +273,9 @@ def test_a_member_that_could_not_learn_where_to_begin_asks_again(
                 await consumer.poll(5_000)
             assert await consumer.poll(5_000)
 
-    with_node(scenario)
 
-
-def test_commit_writes_down_what_others_have_changed_meanwhile() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_commit_writes_down_what_others_have_changed_meanwhile() -> None:
+    async with a_node() as universe:
         await write(universe, 40)
         async with Consumer(
             ADDRESS, group="g", auto_commit=False, auto_offset_reset="earliest", ports=universe.ports
@@ -317,5 +289,3 @@ def test_commit_writes_down_what_others_have_changed_meanwhile() -> None:
             assert (await consumer.committed(ZERO))[ZERO] == CommittedOffset(4)  # type: ignore[arg-type]
             with pytest.raises(TypeError, match="an offset is a whole number"):
                 await consumer.commit({ZERO: 1.5})  # type: ignore[dict-item]
-
-    with_node(scenario)

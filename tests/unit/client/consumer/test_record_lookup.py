@@ -7,17 +7,15 @@ from riverlog.client.consumer.record_lookup import read_at
 from riverlog.client.errors import KafkaError
 from riverlog.client.network.cluster import Cluster
 from riverlog.wire.messages.fetch import FetchRequest
-from tests.support.members import ADDRESS, TOPIC, with_node
+from tests.support.members import ADDRESS, TOPIC, a_node
 from tests.support.mishaps import Mishaps
-from tests.support.world import Universe
 
 ZERO = TopicPartition(TOPIC, 0)
 
 
-def test_a_record_is_read_wherever_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_record_is_read_wherever_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
     mishaps = Mishaps(monkeypatch)
-
-    async def scenario(universe: Universe) -> None:
+    async with a_node() as universe:
         async with Producer(ADDRESS, ports=universe.ports) as producer:
             sent = [producer.send_soon(TOPIC, b"%d" % number, partition=0) for number in range(10)]
             await producer.flush()
@@ -37,5 +35,3 @@ def test_a_record_is_read_wherever_it_lies(monkeypatch: pytest.MonkeyPatch) -> N
         with pytest.raises(KafkaError):
             await read_at(cluster, ZERO, 1_000)
         await cluster.close()
-
-    with_node(scenario)

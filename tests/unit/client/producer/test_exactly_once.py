@@ -12,7 +12,7 @@ from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.client.errors import KafkaError
 from riverlog.model.ids import TopicPartition
 from riverlog.wire.messages.end_txn import EndTxnRequest
-from tests.support.members import ADDRESS, TOPIC, with_node, write
+from tests.support.members import ADDRESS, TOPIC, a_node, write
 from tests.support.mishaps import Mishaps
 from tests.support.world import Universe
 
@@ -91,8 +91,8 @@ async def with_output(universe: Universe, count: int) -> None:
     await write(universe, count)
 
 
-def test_everything_is_copied_once_and_in_order_while_workers_come_and_go() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_everything_is_copied_once_and_in_order_while_workers_come_and_go() -> None:
+    async with a_node() as universe:
         chance = Random(5)
 
         async def moody(record: ConsumerRecord) -> Iterable[NewRecord]:
@@ -114,14 +114,11 @@ def test_everything_is_copied_once_and_in_order_while_workers_come_and_go() -> N
         assert await output(universe) == expected(400)
         await asyncio.gather(*(worker.stop() for worker in workers), return_exceptions=True)
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("what", ["lost", "unsent"])
-def test_a_commit_in_doubt_is_settled_before_the_next_portion(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+async def test_a_commit_in_doubt_is_settled_before_the_next_portion(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     mishaps = Mishaps(monkeypatch)
-
-    async def scenario(universe: Universe) -> None:
+    async with a_node() as universe:
         await with_output(universe, 40)
         async with (
             reader(universe) as consumer,
@@ -138,11 +135,9 @@ def test_a_commit_in_doubt_is_settled_before_the_next_portion(monkeypatch: pytes
             await work
             assert not producer.in_doubt
 
-    with_node(scenario)
 
-
-def test_a_failure_of_the_transform_takes_its_portion_back_and_is_raised() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_failure_of_the_transform_takes_its_portion_back_and_is_raised() -> None:
+    async with a_node() as universe:
         await with_output(universe, 40)
 
         def fail(record: ConsumerRecord) -> Sequence[NewRecord]:
@@ -160,11 +155,9 @@ def test_a_failure_of_the_transform_takes_its_portion_back_and_is_raised() -> No
         assert await until_copied(universe, 40) == expected(40)
         await copier.stop()
 
-    with_node(scenario)
 
-
-def test_a_portion_that_was_taken_back_is_read_again_also_by_a_group_that_began_at_the_end() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_portion_that_was_taken_back_is_read_again_also_by_a_group_that_began_at_the_end() -> None:
+    async with a_node() as universe:
         await with_output(universe, 4)
         failing = [True]
 
@@ -189,11 +182,9 @@ def test_a_portion_that_was_taken_back_is_read_again_also_by_a_group_that_began_
             stopping.set()
             await work
 
-    with_node(scenario)
 
-
-def test_a_worker_that_was_replaced_ends() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_worker_that_was_replaced_ends() -> None:
+    async with a_node() as universe:
         await with_output(universe, 40)
         zombie = Copier(universe, 1)
         await until_copied(universe, 40)
@@ -204,19 +195,15 @@ def test_a_worker_that_was_replaced_ends() -> None:
         outcomes = await asyncio.gather(zombie.stop(), successor.stop(), return_exceptions=True)
         assert isinstance(outcomes[0], ProducerFenced)
 
-    with_node(scenario)
 
-
-def test_a_record_that_can_never_be_written_ends_the_work_in_the_end() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_record_that_can_never_be_written_ends_the_work_in_the_end() -> None:
+    async with a_node() as universe:
         await with_output(universe, 4)
         async with Admin(ADDRESS, ports=universe.ports) as admin:
             await admin.alter_configs({"max.message.bytes": "200"}, topic=OUTPUT)
         copier = Copier(universe, 1, lambda record: [NewRecord(OUTPUT, b"x" * 1_000)])
         with pytest.raises(KafkaError, match=r"max\.message\.bytes"):
             await copier.task
-
-    with_node(scenario)
 
 
 @pytest.mark.parametrize(
@@ -227,20 +214,18 @@ def test_a_record_that_can_never_be_written_ends_the_work_in_the_end() -> None:
         ({"group": None}, "group"),
     ],
 )
-def test_a_consumer_that_cannot_be_part_of_it_is_refused(settings: dict[str, Any], words: str) -> None:
-    async def scenario(universe: Universe) -> None:
-        async with (
-            reader(universe, **settings) as consumer,
-            Producer(ADDRESS, transactional_id="c", ports=universe.ports) as producer,
-        ):
-            with pytest.raises(ValueError, match=words):
-                await process_exactly_once(consumer, producer, copy)
-
-    with_node(scenario)
+async def test_a_consumer_that_cannot_be_part_of_it_is_refused(settings: dict[str, Any], words: str) -> None:
+    async with (
+        a_node() as universe,
+        reader(universe, **settings) as consumer,
+        Producer(ADDRESS, transactional_id="c", ports=universe.ports) as producer,
+    ):
+        with pytest.raises(ValueError, match=words):
+            await process_exactly_once(consumer, producer, copy)
 
 
-def test_more_results_than_the_buffer_holds_are_sent_bit_by_bit() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_more_results_than_the_buffer_holds_are_sent_bit_by_bit() -> None:
+    async with a_node() as universe:
         await with_output(universe, 4)
         stopping = asyncio.Event()
 
@@ -259,5 +244,3 @@ def test_more_results_than_the_buffer_holds_are_sent_bit_by_bit() -> None:
             assert copied[0] == list(range(100)) * 4
             stopping.set()
             await work
-
-    with_node(scenario)

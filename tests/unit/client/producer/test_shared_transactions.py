@@ -16,7 +16,7 @@ from riverlog.model.ids import TopicPartition
 from riverlog.records.record import BatchBuilder
 from riverlog.wire.messages.end_transaction import EndTransactionRequest
 from riverlog.wire.messages.join_transaction import JoinTransactionRequest
-from tests.support.members import ADDRESS, TOPIC, with_node
+from tests.support.members import ADDRESS, TOPIC, a_node
 from tests.support.mishaps import Mishaps
 from tests.support.world import Universe
 
@@ -75,8 +75,8 @@ def mishaps(monkeypatch: pytest.MonkeyPatch) -> Mishaps:
     return Mishaps(monkeypatch)
 
 
-def test_a_member_sends_batches_that_are_encoded_already() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_member_sends_batches_that_are_encoded_already() -> None:
+    async with a_node() as universe:
         async with owner(universe) as pipeline:
             batch = pipeline.batch(0)
             async with member(universe, batch) as part:
@@ -92,11 +92,9 @@ def test_a_member_sends_batches_that_are_encoded_already() -> None:
                 await again.send_encoded(EncodedBatch(ZERO, memoryview(builder.build()), 1))
         assert await read(universe) == [b"one"]
 
-    with_node(scenario)
 
-
-def test_an_owner_goes_on_in_the_name_of_one_before() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_an_owner_goes_on_in_the_name_of_one_before() -> None:
+    async with a_node() as universe:
         async with owner(universe) as first:
             batch = first.batch(0)
         name = (batch.owner_id, batch.owner_epoch)
@@ -112,11 +110,9 @@ def test_an_owner_goes_on_in_the_name_of_one_before() -> None:
             with pytest.raises(ProducerFenced):
                 await replaced.commit(replaced.batch(1), [])
 
-    with_node(scenario)
 
-
-def test_listed_members_count_and_no_others() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_listed_members_count_and_no_others() -> None:
+    async with a_node() as universe:
         async with owner(universe) as pipeline:
             assert await pipeline.committed() is None
             batch: SharedBatch = pickle.loads(pickle.dumps(pipeline.batch(0)))
@@ -131,11 +127,9 @@ def test_listed_members_count_and_no_others() -> None:
         assert len(await read(universe, "read_uncommitted")) == 5
         assert await offset_of_group(universe) == 42
 
-    with_node(scenario)
 
-
-def test_a_member_that_fails_holds_no_reader_up() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_member_that_fails_holds_no_reader_up() -> None:
+    async with a_node() as universe:
         async with owner(universe) as pipeline, Producer(ADDRESS, ports=universe.ports) as other:
             batch = pipeline.batch(0)
             async with member(universe, batch) as part:  # and it does not finish
@@ -147,11 +141,9 @@ def test_a_member_that_fails_holds_no_reader_up() -> None:
             await pipeline.commit(batch, [await written(universe, batch, b"whole", attempt=1)])
         assert await read(universe) == [b"behind it", b"whole"]
 
-    with_node(scenario)
 
-
-def test_a_batch_that_was_committed_is_not_written_again() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_batch_that_was_committed_is_not_written_again() -> None:
+    async with a_node() as universe:
         async with owner(universe) as pipeline:
             batch = pipeline.batch(0)
             await pipeline.commit(batch, [await written(universe, batch, b"once")])
@@ -167,11 +159,9 @@ def test_a_batch_that_was_committed_is_not_written_again() -> None:
                 await successor.abort(batch)
         assert await read(universe, "read_uncommitted") == [b"once"]
 
-    with_node(scenario)
 
-
-def test_who_comes_back_from_the_dead_is_refused_at_its_first_write() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_who_comes_back_from_the_dead_is_refused_at_its_first_write() -> None:
+    async with a_node() as universe:
         async with owner(universe) as pipeline:
             batch = pipeline.batch(0)
             dead = await member(universe, batch).start()
@@ -183,20 +173,15 @@ def test_who_comes_back_from_the_dead_is_refused_at_its_first_write() -> None:
             await dead.close()
         assert await read(universe, "read_uncommitted") == [b"alive"]
 
-    with_node(scenario)
+
+async def test_a_batch_of_nobody_is_not_joined() -> None:
+    async with a_node() as universe, owner(universe):
+        with pytest.raises(ProducerFenced):
+            await member(universe, SharedBatch("orders", 99_999, 0, "a", 0)).start()
 
 
-def test_a_batch_of_nobody_is_not_joined() -> None:
-    async def scenario(universe: Universe) -> None:
-        async with owner(universe):
-            with pytest.raises(ProducerFenced):
-                await member(universe, SharedBatch("orders", 99_999, 0, "a", 0)).start()
-
-    with_node(scenario)
-
-
-def test_an_aborted_batch_may_be_written_again() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_an_aborted_batch_may_be_written_again() -> None:
+    async with a_node() as universe:
         async with owner(universe) as pipeline:
             batch = pipeline.batch(0)
             gone = await written(universe, batch, b"gone")
@@ -206,11 +191,9 @@ def test_an_aborted_batch_may_be_written_again() -> None:
             await pipeline.commit(batch, [await written(universe, batch, b"kept", attempt=1)])
         assert await read(universe) == [b"kept"]
 
-    with_node(scenario)
 
-
-def test_a_second_owner_fences_the_first_and_its_members() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_second_owner_fences_the_first_and_its_members() -> None:
+    async with a_node() as universe:
         async with owner(universe) as first, owner(universe, "b") as second:
             batch = first.batch(0)
             with pytest.raises(ProducerFenced):
@@ -221,11 +204,9 @@ def test_a_second_owner_fences_the_first_and_its_members() -> None:
             await second.commit(batch, [await written(universe, batch, b"second")])
         assert await read(universe) == [b"second"]
 
-    with_node(scenario)
 
-
-def test_a_pipeline_that_begins_from_nothing_loses_nothing() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_pipeline_that_begins_from_nothing_loses_nothing() -> None:
+    async with a_node() as universe:
         for incarnation in ("a", "b"):
             async with owner(universe, incarnation) as pipeline:
                 assert await pipeline.committed() is None
@@ -237,11 +218,9 @@ def test_a_pipeline_that_begins_from_nothing_loses_nothing() -> None:
             assert await pipeline.committed() == CommittedBatch(1, b"a1")
         assert await read(universe) == [b"a0", b"a1", b"b0", b"b1"]
 
-    with_node(scenario)
 
-
-def test_answers_that_are_lost_are_asked_for_again(mishaps: Mishaps) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_answers_that_are_lost_are_asked_for_again(mishaps: Mishaps) -> None:
+    async with a_node() as universe:
         async with owner(universe) as pipeline:
             batch = pipeline.batch(0)
             mishaps.lost = [JoinTransactionRequest, EndTransactionRequest]
@@ -249,11 +228,9 @@ def test_answers_that_are_lost_are_asked_for_again(mishaps: Mishaps) -> None:
             assert (mishaps.count(JoinTransactionRequest), mishaps.count(EndTransactionRequest)) == (2, 2)
         assert await read(universe) == [b"once"]
 
-    with_node(scenario)
 
-
-def test_a_commit_in_doubt_may_be_asked_for_again(mishaps: Mishaps) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_commit_in_doubt_may_be_asked_for_again(mishaps: Mishaps) -> None:
+    async with a_node() as universe:
         async with owner(universe, block_ms_max=50) as pipeline:
             batch = pipeline.batch(0)
             memberships = [await written(universe, batch, b"once")]
@@ -266,12 +243,10 @@ def test_a_commit_in_doubt_may_be_asked_for_again(mishaps: Mishaps) -> None:
             await pipeline.commit(batch, memberships)
         assert await read(universe) == [b"once"]
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("mishap", ["lost", "unsent"])
-def test_to_abort_a_commit_in_doubt_settles_it_and_says_so(mishaps: Mishaps, mishap: str) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_to_abort_a_commit_in_doubt_settles_it_and_says_so(mishaps: Mishaps, mishap: str) -> None:
+    async with a_node() as universe:
         async with owner(universe, block_ms_max=50) as pipeline:
             batch = pipeline.batch(0)
             memberships = [await written(universe, batch, b"once")]
@@ -286,11 +261,9 @@ def test_to_abort_a_commit_in_doubt_settles_it_and_says_so(mishaps: Mishaps, mis
             assert await pipeline.committed() == CommittedBatch(0, b"here")
         assert await read(universe) == [b"once"]
 
-    with_node(scenario)
 
-
-def test_a_commit_in_doubt_that_came_too_late_is_aborted_and_written_again(mishaps: Mishaps) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_commit_in_doubt_that_came_too_late_is_aborted_and_written_again(mishaps: Mishaps) -> None:
+    async with a_node() as universe:
         async with owner(universe, block_ms_max=50, transaction_timeout_ms=1_000) as pipeline:
             batch = pipeline.batch(0)
             late = [await written(universe, batch, b"lost")]
@@ -303,19 +276,15 @@ def test_a_commit_in_doubt_that_came_too_late_is_aborted_and_written_again(misha
             await pipeline.commit(batch, [await written(universe, batch, b"once", attempt=1)])
         assert await read(universe) == [b"once"]
 
-    with_node(scenario)
 
-
-def test_a_member_that_is_closed_unfinished_leaves_nothing() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_member_that_is_closed_unfinished_leaves_nothing() -> None:
+    async with a_node() as universe:
         async with owner(universe) as pipeline:
             batch = pipeline.batch(0)
             async with member(universe, batch) as part:
                 await part.write(records(b"half"))
             await pipeline.commit(batch, [])
         assert await read(universe) == []
-
-    with_node(scenario)
 
 
 def test_names_are_needed() -> None:
@@ -325,13 +294,10 @@ def test_names_are_needed() -> None:
         SharedTransactions(ADDRESS, "orders", incarnation="a").batch(0)
 
 
-def test_offsets_belong_to_a_group() -> None:
-    async def scenario(universe: Universe) -> None:
-        async with owner(universe) as pipeline:
-            with pytest.raises(ValueError, match="name it"):
-                await pipeline.commit(pipeline.batch(0), [], offsets={ZERO: 1})
-
-    with_node(scenario)
+async def test_offsets_belong_to_a_group() -> None:
+    async with a_node() as universe, owner(universe) as pipeline:
+        with pytest.raises(ValueError, match="name it"):
+            await pipeline.commit(pipeline.batch(0), [], offsets={ZERO: 1})
 
 
 async def steps(universe: Universe, life: int) -> AsyncIterator[str]:
@@ -380,8 +346,8 @@ async def test_whatever_ends_between_two_steps_all_is_written_once(step: int, di
 
 
 @pytest.mark.parametrize("step", ["joined", "wrote", "finished"])
-def test_an_attempt_that_dies_between_two_steps_is_replaced_and_refused(step: str) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_an_attempt_that_dies_between_two_steps_is_replaced_and_refused(step: str) -> None:
+    async with a_node() as universe:
         async with owner(universe) as pipeline:
             batch = pipeline.batch(0)
             dead = await member(universe, batch).start()
@@ -400,23 +366,15 @@ def test_an_attempt_that_dies_between_two_steps_is_replaced_and_refused(step: st
         assert await read(universe) == [b"first", b"other", b"second"]
         assert b"late" not in await read(universe, "read_uncommitted")
 
-    with_node(scenario)
 
-
-def test_there_is_a_crash_after_every_step() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_there_is_a_crash_after_every_step() -> None:
+    async with a_node() as universe:
         assert len([name async for name in steps(universe, life=0)]) == STEPS
 
-    with_node(scenario)
 
-
-def test_a_broker_that_does_not_know_them_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_that_does_not_know_them_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("riverlog.client.network.connection.OWN_SOFTWARE", "somebody")
-
-    async def scenario(universe: Universe) -> None:
-        async with owner(universe) as pipeline:
-            with pytest.raises(KafkaError, match="does not offer DescribeBatches") as no:
-                await pipeline.committed()
-            assert no.value.code is ErrorCode.UNSUPPORTED_VERSION
-
-    with_node(scenario)
+    async with a_node() as universe, owner(universe) as pipeline:
+        with pytest.raises(KafkaError, match="does not offer DescribeBatches") as no:
+            await pipeline.committed()
+        assert no.value.code is ErrorCode.UNSUPPORTED_VERSION

@@ -8,7 +8,7 @@ from riverlog import Consumer, Producer
 from riverlog.client.errors import KafkaError, ProducerFenced
 from riverlog.client.producer.transaction_handover import AdoptingProducer, Ender, HandedTransaction, HandingProducer
 from riverlog.model.ids import TopicPartition
-from tests.support.members import ADDRESS, TOPIC, with_node
+from tests.support.members import ADDRESS, TOPIC, a_node
 from tests.support.world import Universe
 
 ZERO = TopicPartition(TOPIC, 0)
@@ -42,8 +42,8 @@ async def read(universe: Universe) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_another_ends_it_and_may_say_so_again(committed: bool) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_another_ends_it_and_may_say_so_again(committed: bool) -> None:
+    async with a_node() as universe:
         handed = await handed_over(universe, b"a", b"b")
         assert handed is not None
         assert await read(universe) == []
@@ -51,18 +51,14 @@ def test_another_ends_it_and_may_say_so_again(committed: bool) -> None:
         await end(universe, handed, committed=committed)
         assert await read(universe) == ([b"a", b"b"] if committed else [])
 
-    with_node(scenario)
 
-
-def test_nothing_written_is_nothing_to_end() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_nothing_written_is_nothing_to_end() -> None:
+    async with a_node() as universe:
         assert await handed_over(universe) is None
 
-    with_node(scenario)
 
-
-def test_who_fails_takes_it_back() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_who_fails_takes_it_back() -> None:
+    async with a_node() as universe:
         producer = await handing(universe).start()
         await producer.send(TOPIC, b"a", partition=0)
         await producer.__aexit__(ZeroDivisionError, None, None)
@@ -72,11 +68,9 @@ def test_who_fails_takes_it_back() -> None:
                 producer.send_soon(TOPIC, b"too late", partition=0)
         assert await read(universe) == []
 
-    with_node(scenario)
 
-
-def test_a_successor_takes_it_back() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_successor_takes_it_back() -> None:
+    async with a_node() as universe:
         first = await handed_over(universe, b"a")
         second = await handed_over(universe, b"b")
         assert first is not None
@@ -86,11 +80,9 @@ def test_a_successor_takes_it_back() -> None:
         await end(universe, second, committed=True)
         assert await read(universe) == [b"b"]
 
-    with_node(scenario)
 
-
-def test_an_adopted_producer_goes_on_until_another_takes_over() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_an_adopted_producer_goes_on_until_another_takes_over() -> None:
+    async with a_node() as universe:
         first = await handed_over(universe, b"a")
         assert first is not None
         await end(universe, first, committed=False)
@@ -109,5 +101,3 @@ def test_an_adopted_producer_goes_on_until_another_takes_over() -> None:
             with pytest.raises(ProducerFenced):
                 await late.commit()
         assert await read(universe) == [b"b", b"c"]
-
-    with_node(scenario)

@@ -20,7 +20,7 @@ from riverlog.wire.messages.end_txn import EndTxnRequest
 from riverlog.wire.messages.init_producer_id import InitProducerIdRequest
 from riverlog.wire.messages.produce import ProduceRequest
 from riverlog.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
-from tests.support.members import ADDRESS, TOPIC, with_node, write
+from tests.support.members import ADDRESS, TOPIC, a_node, write
 from tests.support.mishaps import Mishaps
 from tests.support.world import Universe
 
@@ -58,8 +58,8 @@ def mishaps(monkeypatch: pytest.MonkeyPatch) -> Mishaps:
     return Mishaps(monkeypatch)
 
 
-def test_a_transaction_is_seen_whole_or_not_at_all() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_transaction_is_seen_whole_or_not_at_all() -> None:
+    async with a_node() as universe:
         async with writer(universe) as producer:
             async with producer.transaction():
                 sent = [producer.send_soon(TOPIC, b"%d" % number, partition=number % 4) for number in range(8)]
@@ -77,11 +77,9 @@ def test_a_transaction_is_seen_whole_or_not_at_all() -> None:
         assert sorted(await read(universe)) == [b"%d" % number for number in range(9)]
         assert b"taken back" in await read(universe, "read_uncommitted")
 
-    with_node(scenario)
 
-
-def test_transactions_are_also_ended_by_hand() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_transactions_are_also_ended_by_hand() -> None:
+    async with a_node() as universe:
         async with writer(universe) as producer:
             await producer.begin()
             producer.send_soon(TOPIC, b"kept", partition=0)
@@ -98,11 +96,9 @@ def test_transactions_are_also_ended_by_hand() -> None:
                 pass
         assert await read(universe) == [b"kept"]
 
-    with_node(scenario)
 
-
-def test_what_is_not_possible_is_said() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_what_is_not_possible_is_said() -> None:
+    async with a_node() as universe:
         async with writer(universe) as producer:
             with pytest.raises(KafkaError, match="no transaction is open"):
                 producer.send_soon(TOPIC, b"x")
@@ -119,8 +115,6 @@ def test_what_is_not_possible_is_said() -> None:
         with pytest.raises(KafkaError, match=r"transaction\.max\.timeout\.ms"):
             await writer(universe, transaction_timeout_ms=2_000_000_000).start()
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("settings", [{"acks": 1}, {"idempotent": False}, {"transactional_id": ""}])
 def test_settings_that_do_not_go_together_are_refused(settings: dict[str, Any]) -> None:
@@ -128,8 +122,8 @@ def test_settings_that_do_not_go_together_are_refused(settings: dict[str, Any]) 
         Producer(ADDRESS, **({"transactional_id": "copier"} | settings))
 
 
-def test_whoever_takes_over_fences_the_one_before_and_aborts_what_it_left_open() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_whoever_takes_over_fences_the_one_before_and_aborts_what_it_left_open() -> None:
+    async with a_node() as universe:
         zombie = await writer(universe).start()
         await zombie.begin()
         await zombie.send(TOPIC, b"by the zombie", partition=0)
@@ -146,11 +140,9 @@ def test_whoever_takes_over_fences_the_one_before_and_aborts_what_it_left_open()
         await zombie.close()
         assert await read(universe) == [b"by its successor"]
 
-    with_node(scenario)
 
-
-def test_a_fenced_producer_says_so_where_its_block_ends() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_fenced_producer_says_so_where_its_block_ends() -> None:
+    async with a_node() as universe:
         zombie = await writer(universe).start()
         with pytest.raises(ProducerFenced):
             async with zombie.transaction():
@@ -160,11 +152,9 @@ def test_a_fenced_producer_says_so_where_its_block_ends() -> None:
         await zombie.close()
         assert await read(universe) == []
 
-    with_node(scenario)
 
-
-def test_a_transaction_that_is_open_for_too_long_is_aborted_and_may_be_repeated(rules: str) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_transaction_that_is_open_for_too_long_is_aborted_and_may_be_repeated(rules: str) -> None:
+    async with a_node() as universe:
         async with writer(universe, transaction_timeout_ms=5_000) as producer:
             with pytest.raises(ProducerFenced if rules == "older rules" else TransactionAborted):
                 async with producer.transaction():
@@ -175,11 +165,9 @@ def test_a_transaction_that_is_open_for_too_long_is_aborted_and_may_be_repeated(
                     await producer.send(TOPIC, b"again", partition=0)
         assert await read(universe) == ([] if rules == "older rules" else [b"again"])
 
-    with_node(scenario)
 
-
-def test_who_writes_to_a_transaction_that_was_open_for_too_long_is_fenced() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_who_writes_to_a_transaction_that_was_open_for_too_long_is_fenced() -> None:
+    async with a_node() as universe:
         async with writer(universe, transaction_timeout_ms=5_000) as producer:
             with pytest.raises(ProducerFenced, match="transaction_timeout_ms"):
                 async with producer.transaction():
@@ -188,11 +176,9 @@ def test_who_writes_to_a_transaction_that_was_open_for_too_long_is_fenced() -> N
                     await producer.send(TOPIC, b"slower", partition=0)
         assert await read(universe) == []
 
-    with_node(scenario)
 
-
-def test_a_record_that_is_refused_aborts_its_transaction_and_the_next_goes_on() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_record_that_is_refused_aborts_its_transaction_and_the_next_goes_on() -> None:
+    async with a_node() as universe:
         async with Admin(ADDRESS, ports=universe.ports) as admin:
             await admin.alter_configs({"max.message.bytes": "2000"}, topic=TOPIC)
         async with writer(universe) as producer:
@@ -216,11 +202,9 @@ def test_a_record_that_is_refused_aborts_its_transaction_and_the_next_goes_on() 
                     await producer.send(TOPIC, b"after %d" % number, partition=0)
         assert await read(universe) == [b"before", b"after 0", b"after 1", b"after 2"]
 
-    with_node(scenario)
 
-
-def test_a_topic_that_does_not_come_aborts_the_transaction() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_topic_that_does_not_come_aborts_the_transaction() -> None:
+    async with a_node(auto_create_topics_enable="false") as universe:
         async with writer(universe) as producer:
             with pytest.raises(TransactionAborted, match="Create it"):
                 async with producer.transaction():
@@ -234,11 +218,9 @@ def test_a_topic_that_does_not_come_aborts_the_transaction() -> None:
                 await producer.send(TOPIC, b"kept", partition=0)
         assert await read(universe) == [b"kept"]
 
-    with_node(scenario, auto_create_topics_enable="false")
 
-
-def test_offsets_take_effect_with_the_records() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_offsets_take_effect_with_the_records() -> None:
+    async with a_node() as universe:
         await write(universe, 8)
         settings: dict[str, Any] = {"group": "copiers", "auto_offset_reset": "earliest", "auto_commit": False}
         async with (
@@ -269,24 +251,20 @@ def test_offsets_take_effect_with_the_records() -> None:
                 await producer.send_offsets(consumer.group_metadata(), {ZERO: 1})
             assert (await consumer.committed(ZERO))[ZERO] == (1, -1, "")
 
-    with_node(scenario)
+
+async def test_a_consumer_that_commits_by_itself_is_refused() -> None:
+    async with (
+        a_node() as universe,
+        Consumer(ADDRESS, group="copiers", ports=universe.ports) as consumer,
+        writer(universe) as producer,
+        producer.transaction(),
+    ):
+        with pytest.raises(ValueError, match="auto_commit=False"):
+            await producer.send_offsets(consumer)
 
 
-def test_a_consumer_that_commits_by_itself_is_refused() -> None:
-    async def scenario(universe: Universe) -> None:
-        async with (
-            Consumer(ADDRESS, group="copiers", ports=universe.ports) as consumer,
-            writer(universe) as producer,
-            producer.transaction(),
-        ):
-            with pytest.raises(ValueError, match="auto_commit=False"):
-                await producer.send_offsets(consumer)
-
-    with_node(scenario)
-
-
-def test_a_member_that_was_replaced_commits_nothing() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_member_that_was_replaced_commits_nothing() -> None:
+    async with a_node() as universe:
         await write(universe, 4)
         async with (
             Consumer(ADDRESS, group="copiers", auto_commit=False, ports=universe.ports) as consumer,
@@ -303,16 +281,14 @@ def test_a_member_that_was_replaced_commits_nothing() -> None:
             assert isinstance(raised.value.__cause__, CommitFailed)
         assert b"taken back" not in await read(universe)
 
-    with_node(scenario)
-
 
 LOSSES = [InitProducerIdRequest, AddPartitionsToTxnRequest, ProduceRequest, TxnOffsetCommitRequest, EndTxnRequest]
 
 
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("what", ["lost", "unsent"])
-def test_what_is_lost_on_the_way_is_asked_again(mishaps: Mishaps, kind: type, what: str) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_what_is_lost_on_the_way_is_asked_again(mishaps: Mishaps, kind: type, what: str) -> None:
+    async with a_node() as universe:
         getattr(mishaps, what).append(kind)
         async with writer(universe) as producer:
             for number in range(3):
@@ -321,11 +297,9 @@ def test_what_is_lost_on_the_way_is_asked_again(mishaps: Mishaps, kind: type, wh
                     await producer.send_offsets(GroupMetadata("copiers"), {ZERO: number + 1})
         assert await read(universe) == [b"0", b"1", b"2"]
 
-    with_node(scenario)
 
-
-def test_a_commit_whose_answer_does_not_come_may_be_asked_for_again(mishaps: Mishaps) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_commit_whose_answer_does_not_come_may_be_asked_for_again(mishaps: Mishaps) -> None:
+    async with a_node() as universe:
         async with writer(universe, block_ms_max=1_000) as producer:
             await producer.begin()
             await producer.send(TOPIC, b"kept", partition=0)
@@ -341,11 +315,9 @@ def test_a_commit_whose_answer_does_not_come_may_be_asked_for_again(mishaps: Mis
                 await producer.send(TOPIC, b"next", partition=0)
         assert await read(universe) == [b"kept", b"next"]
 
-    with_node(scenario)
 
-
-def test_an_abort_whose_answer_does_not_come_is_finished_by_the_next_transaction(mishaps: Mishaps) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_an_abort_whose_answer_does_not_come_is_finished_by_the_next_transaction(mishaps: Mishaps) -> None:
+    async with a_node() as universe:
         async with writer(universe, block_ms_max=1_000) as producer:
             with pytest.raises(ValueError, match="no good"):
                 async with producer.transaction():
@@ -357,11 +329,9 @@ def test_an_abort_whose_answer_does_not_come_is_finished_by_the_next_transaction
                 await producer.send(TOPIC, b"kept", partition=0)
         assert await read(universe) == [b"kept"]
 
-    with_node(scenario)
 
-
-def test_partitions_are_announced_by_the_older_rules_alone(mishaps: Mishaps, rules: str) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_partitions_are_announced_by_the_older_rules_alone(mishaps: Mishaps, rules: str) -> None:
+    async with a_node() as universe:
         async with writer(universe) as producer:
             for _ in range(2):
                 async with producer.transaction():
@@ -374,22 +344,18 @@ def test_partitions_are_announced_by_the_older_rules_alone(mishaps: Mishaps, rul
             assert mishaps.count(AddPartitionsToTxnRequest) == 0
             assert epochs == {0, 1}
 
-    with_node(scenario)
 
-
-def test_a_producer_that_is_closed_takes_back_what_is_open() -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_producer_that_is_closed_takes_back_what_is_open() -> None:
+    async with a_node() as universe:
         async with writer(universe) as producer:
             await producer.begin()
             await producer.send(TOPIC, b"taken back", partition=0)
         assert await read(universe) == []
         assert await read(universe, "read_uncommitted") == [b"taken back"]
 
-    with_node(scenario)
 
-
-def test_one_who_is_cancelled_does_not_wait_long_for_the_abort(mishaps: Mishaps) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_one_who_is_cancelled_does_not_wait_long_for_the_abort(mishaps: Mishaps) -> None:
+    async with a_node() as universe:
         async with writer(universe) as producer:
             loop = asyncio.get_running_loop()
             began = loop.time()
@@ -404,11 +370,10 @@ def test_one_who_is_cancelled_does_not_wait_long_for_the_abort(mishaps: Mishaps)
                 await producer.send(TOPIC, b"kept", partition=0)
         assert await read(universe) == [b"kept"]
 
-    with_node(scenario)
 
+async def test_every_record_of_a_producer_that_is_cancelled_has_an_outcome() -> None:
+    async with a_node() as universe:
 
-def test_every_record_of_a_producer_that_is_cancelled_has_an_outcome() -> None:
-    async def scenario(universe: Universe) -> None:
         async def write() -> None:
             async with writer(universe, linger_ms=30_000) as producer:
                 await producer.begin()
@@ -426,11 +391,9 @@ def test_every_record_of_a_producer_that_is_cancelled_has_an_outcome() -> None:
         assert [type(problem) for problem in found] == [Closed] * 4 + [asyncio.CancelledError]
         assert unhandled == []
 
-    with_node(scenario)
 
-
-def test_a_commit_does_not_outlive_its_producer(mishaps: Mishaps) -> None:
-    async def scenario(universe: Universe) -> None:
+async def test_a_commit_does_not_outlive_its_producer(mishaps: Mishaps) -> None:
+    async with a_node() as universe:
         producer = await writer(universe).start()
         await producer.begin()
         await producer.send(TOPIC, b"in doubt", partition=0)
@@ -442,11 +405,9 @@ def test_a_commit_does_not_outlive_its_producer(mishaps: Mishaps) -> None:
             with pytest.raises(KafkaError, match="closed"):
                 await commit
 
-    with_node(scenario)
-
 
 @pytest.mark.parametrize("seed", range(5))
-def test_readers_see_what_was_committed_and_nothing_else_whatever_is_interleaved(seed: int) -> None:
+async def test_readers_see_what_was_committed_and_nothing_else_whatever_is_interleaved(seed: int) -> None:
     """Several producers write to the same partitions at once, and end their transactions as chance will have it."""
     kept: list[bytes] = []
     written: list[bytes] = []
@@ -477,7 +438,7 @@ def test_readers_see_what_was_committed_and_nothing_else_whatever_is_interleaved
                 kept.append(value)
                 await asyncio.sleep(0.002)
 
-    async def scenario(universe: Universe) -> None:
+    async with a_node(partitions=2) as universe:
         seen: list[bytes | None] = []
         async with Consumer(
             ADDRESS, isolation_level="read_committed", partition_bytes_max=2_000, ports=universe.ports
@@ -496,11 +457,9 @@ def test_readers_see_what_was_committed_and_nothing_else_whatever_is_interleaved
         assert sorted(value or b"" for value in await read(universe, "read_uncommitted", 2)) == sorted(written)
         assert 40 < len(kept) < len(written)
 
-    with_node(scenario, partitions=2)
-
 
 @pytest.mark.parametrize("seed", range(5))
-def test_nothing_is_lost_or_left_open_however_faulty_the_way_of_verification_is(
+async def test_nothing_is_lost_or_left_open_however_faulty_the_way_of_verification_is(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     chance = Random(seed)
@@ -518,8 +477,7 @@ def test_nothing_is_lost_or_left_open_however_faulty_the_way_of_verification_is(
         return ErrorCode.REQUEST_TIMED_OUT if chance.random() < 0.2 else code
 
     monkeypatch.setattr(TransactionCoordinator, "verify", on_its_way)
-
-    async def scenario(universe: Universe) -> None:
+    async with a_node() as universe:
         committed: list[bytes] = []
         async with writer(universe) as producer:
             for number in range(30):
@@ -540,5 +498,3 @@ def test_nothing_is_lost_or_left_open_however_faulty_the_way_of_verification_is(
             producers = await admin.describe_producers(partitions)
         assert producers
         assert all(each.transaction_offset < 0 for each in producers)
-
-    with_node(scenario)

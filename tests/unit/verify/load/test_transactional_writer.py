@@ -16,20 +16,16 @@ from riverlog.verify.load.scene import Scene
 from riverlog.verify.load.transactional_writer import TransactionalWriter
 from riverlog.wire.messages.end_txn import EndTxnRequest
 from riverlog.wire.messages.produce import ProduceRequest
-from tests.support.members import ADDRESS, TOPIC, with_node
+from tests.support.members import ADDRESS, TOPIC, a_node
 from tests.support.mishaps import Mishaps
-from tests.support.world import Universe
 
 PARTITIONS = [TopicPartition(TOPIC, index) for index in range(2)]
 
 
-def written(*, thefts: int = 0, mishaps: Mishaps | None = None, lost: type[object] | None = None) -> Scene:
+async def written(*, thefts: int = 0, mishaps: Mishaps | None = None, lost: type[object] | None = None) -> Scene:
     """Make writers with one transactional id write for some seconds, and read everything."""
-    scenes: list[Scene] = []
-
-    async def scenario(universe: Universe) -> None:
+    async with a_node(partitions=2) as universe:
         scene = Scene(ADDRESS, partitions=PARTITIONS, group="g", producer={}, consumer={}, ports=universe.ports)
-        scenes.append(scene)
         writer = TransactionalWriter(scene, 0, rate=100, random=Random(1))
         task = asyncio.create_task(writer.run())
         await asyncio.sleep(1)
@@ -45,13 +41,11 @@ def written(*, thefts: int = 0, mishaps: Mishaps | None = None, lost: type[objec
         async with scene.admin() as admin:
             for isolation in Isolation:
                 assert await read_everything(scene, admin, isolation, seconds=60) == []
-
-    with_node(scenario, partitions=2)
-    return scenes[0]
+    return scene
 
 
-def test_what_it_commits_is_there_and_what_it_aborts_is_not() -> None:
-    scene = written()
+async def test_what_it_commits_is_there_and_what_it_aborts_is_not() -> None:
+    scene = await written()
     assert judge(scene.history).anomalies == ()
     assert {each.outcome for each in scene.history.transactions} == {KnownOutcome.DONE, KnownOutcome.REFUSED}
     assert any(commit.transaction is not None for commit in scene.history.commits)
@@ -59,13 +53,13 @@ def test_what_it_commits_is_there_and_what_it_aborts_is_not() -> None:
 
 
 @pytest.mark.parametrize("lost", [EndTxnRequest, ProduceRequest])
-def test_answers_that_are_lost_accuse_nobody(monkeypatch: pytest.MonkeyPatch, lost: type[object]) -> None:
-    scene = written(mishaps=Mishaps(monkeypatch), lost=lost)
+async def test_answers_that_are_lost_accuse_nobody(monkeypatch: pytest.MonkeyPatch, lost: type[object]) -> None:
+    scene = await written(mishaps=Mishaps(monkeypatch), lost=lost)
     assert judge(scene.history).anomalies == ()
     assert scene.history.transactions[-1].outcome is not KnownOutcome.UNKNOWN
 
 
-def test_one_that_is_fenced_accuses_nobody_and_another_goes_on() -> None:
-    scene = written(thefts=5)
+async def test_one_that_is_fenced_accuses_nobody_and_another_goes_on() -> None:
+    scene = await written(thefts=5)
     assert judge(scene.history).anomalies == ()
     assert {ErrorCode[name] for name in scene.troubles} & FENCED
