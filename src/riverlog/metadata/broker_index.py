@@ -55,18 +55,17 @@ class BrokerIndex:
 
     def change(self, name: str, number: int, before: PartitionState | None, after: PartitionState) -> None:
         """Note what a partition is now, and was before."""
-        bit = 1 << number
-        isr, leader = after[1], after[2]
-        old_isr, old_leader = ((), None) if before is None else (before[1], before[2])
+        bit, replicas, isr, leader = 1 << number, after[0], after[1], after[2]
+        old_replicas, old_isr, old_leader = ((), (), None) if before is None else before[:3]
         if isr is not old_isr:
             _move(self.in_sync, name, bit, old_isr, isr)
         if leader != old_leader:
             if old_leader is not None:
                 self._count(old_leader, -1)
             self._count(leader, 1)
-        _mark(self.leaderless, name, bit, is_so=leader == NO_NODE)
-        replicas = after[0]
-        _mark(self.unpreferred, name, bit, is_so=leader != NO_NODE and bool(replicas) and leader != replicas[0])
+            _mark(self.leaderless, name, bit, is_so=leader == NO_NODE)
+        if leader != old_leader or replicas is not old_replicas:
+            _mark(self.unpreferred, name, bit, is_so=leader not in (NO_NODE, replicas[0]) if replicas else False)
         if len(after) > 6 or (before is not None and len(before) > 6):
             self._change_rare(name, bit, before, after)
 

@@ -124,10 +124,14 @@ class TopicImage:
 
     def partition(self, index: int) -> PartitionImage:
         """Return one partition; IndexError where there is none."""
+        return PartitionImage(index, *self.state(index))
+
+    def state(self, index: int) -> PartitionState:
+        """Return one partition without its index; IndexError where there is none."""
         if not 0 <= index < self.partition_count:
             raise IndexError(index)
         chunk, row = divmod(index, PARTITIONS_PER_CHUNK)
-        return PartitionImage(index, *self.chunks[chunk][row])
+        return self.chunks[chunk][row]
 
 
 class RegisteredEndpoint(NamedTuple):

@@ -122,6 +122,22 @@ class PartitionChangeRecord:
     eligible_leader_replicas: tuple[int, ...] | None = array(INT32, since=2, nullable_since=2, tag=6)
     last_known_elr: tuple[int, ...] | None = array(INT32, since=2, nullable_since=2, tag=7)
 
+    def elsewhere(self, topic_id: UUID, partition_id: int) -> "PartitionChangeRecord":
+        """Return the same change of another partition."""
+        return PartitionChangeRecord(
+            partition_id,
+            topic_id,
+            self.isr,
+            self.leader,
+            self.replicas,
+            self.removing_replicas,
+            self.adding_replicas,
+            self.leader_recovery_state,
+            self.directories,
+            self.eligible_leader_replicas,
+            self.last_known_elr,
+        )
+
 
 @record(flexible_since=0)
 class ConfigRecord:

@@ -110,17 +110,24 @@ class Sweeps:
         rules = TopicRules(image, self.layers)
         records: list[MetadataRecord] = []
         topic: TopicImage | None = None
+        of_topic: LeaderRules | None = None
+        # Equal partitions are one object, and what the image and the rules hold does not go away meanwhile.
+        decided: dict[tuple[int, int], PartitionChangeRecord | None] = {}
         for _ in range(partitions_max):
             name, number = next(sweep.partitions, ("", -1))
             if number < 0:
                 return records, True
             if topic is None or topic.name != name:
                 topic = image.topic(name)
-            if topic is None or number >= topic.partition_count:
+                of_topic = None if topic is None else rules.of(topic)
+            if topic is None or of_topic is None or number >= topic.partition_count:
                 continue  # it was deleted meanwhile
-            change = sweep.change(topic, topic.partition(number), rules.of(topic), present)
+            key = id(topic.state(number)), id(of_topic)
+            if key not in decided:
+                decided[key] = sweep.change(topic, topic.partition(number), of_topic, present)
+            change = decided[key]
             if change is not None:
-                records.append(change)
+                records.append(change.elsewhere(topic.id, number))
         return records, False
 
 

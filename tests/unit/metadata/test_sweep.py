@@ -6,7 +6,7 @@ from riverlog.metadata.records import BrokerRegistrationChangeRecord, PartitionC
 from riverlog.metadata.sweep import Sweep, Sweeps, all_of
 from riverlog.model.ids import NodeId
 from riverlog.model.settings import SettingLayers
-from tests.unit.metadata.cluster import cluster, with_topic
+from tests.unit.metadata.cluster import cluster, topic_id, with_topic
 
 ONE = NodeId(1)
 FENCED = BrokerRegistrationChangeRecord(1, 0, fenced=1)
@@ -47,3 +47,14 @@ def test_nobody_counts_on_two_who_leave() -> None:
     assert (change.leader, change.isr) == (3, (2, 3))
     sweeps.drop(NodeId(2))
     assert not sweeps
+
+
+def test_equal_partitions_of_topics_with_other_rules_are_decided_each_by_its_own() -> None:
+    image = with_topic(with_topic(cluster(None, None), "a"), "b", number=2, unclean_leader_election_enable="true")
+    out_of_sync = [PartitionChangeRecord(0, topic_id(number), isr=(1,)) for number in (1, 2)]
+    image = after(image, out_of_sync)
+    sweeps = Sweeps(SettingLayers())
+    sweeps.add(Sweep(all_of(BrokerIndex.of(image).in_sync.get(ONE)), leaving=ONE))
+    strict, loose = sweeps.step(image, 10)
+    assert strict == PartitionChangeRecord(0, topic_id(1), leader=-1)
+    assert loose == PartitionChangeRecord(0, topic_id(2), leader=2, isr=(2,), leader_recovery_state=1)
