@@ -6,11 +6,11 @@ from typing import Any, cast
 from uuid import UUID
 
 from riverlog.groups.commands import (
-    Client,
     GroupsCommand,
     Heartbeat,
     Join,
     JoinReply,
+    MemberClient,
     Protocol,
     Sync,
     SyncReply,
@@ -26,7 +26,7 @@ from riverlog.model.settings import NodeSettings
 from tests.support.replies import check_reply
 
 EPOCH_MS = 1_700_000_000_000
-CLIENT = Client("app", "/127.0.0.1")
+CLIENT = MemberClient("app", "/127.0.0.1")
 
 
 def settings_of(**values: object) -> NodeSettings:

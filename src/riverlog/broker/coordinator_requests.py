@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 
 from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.coordination.futures import concluded, refused
-from riverlog.groups.commands import Client, OffsetToCommit
+from riverlog.groups.commands import MemberClient, OffsetToCommit
 from riverlog.groups.records import GroupFact
 from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation, ResourceType
@@ -114,9 +114,9 @@ def known_since(first_version: int, code: ErrorCode, context: Context) -> ErrorC
     return ErrorCode.INVALID_PRODUCER_EPOCH if is_too_new else code
 
 
-def client_of(context: Context) -> Client:
+def client_of(context: Context) -> MemberClient:
     """Describe who asks, as Kafka's tools show it."""
-    return Client(context.client_id or "", f"/{context.client.principal.host}")
+    return MemberClient(context.client_id or "", f"/{context.client.principal.host}")
 
 
 def tell_reason(event: str, context: Context, group_id: str, member_id: str, reason: str) -> None:

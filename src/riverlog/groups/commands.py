@@ -43,7 +43,7 @@ class GroupType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class MemberClient:
     """Who sent a command: its client id, and its host as Kafka writes it, `/127.0.0.1`."""
 
     id: str
@@ -74,7 +74,7 @@ class Join(Command[GroupFact, "JoinReply"]):
     """Become a member, or come back for the next generation; answered when that generation begins."""
 
     group_id: str
-    client: Client
+    client: MemberClient
     new_id: UUID
     """Chance, handed in: what makes the member's id unique if it needs a new one."""
     member_id: str = NO_MEMBER
@@ -183,7 +183,7 @@ class ConsumerHeartbeat(Command[GroupFact, "ConsumerHeartbeatReply"]):
     """Join with epoch 0, stay, or leave with epoch -1 (-2: for a while); None and -1 say that nothing has changed."""
 
     group_id: str
-    client: Client
+    client: MemberClient
     new_id: UUID
     """Chance, handed in: the id of a member that brings none."""
     member_id: str = NO_MEMBER
@@ -227,7 +227,7 @@ class DescribedConsumer:
     instance_id: str | None
     rack_id: str | None
     member_epoch: int
-    client: Client
+    client: MemberClient
     subscribed_topic_names: tuple[str, ...]
     subscribed_topic_regex: str | None
     assignment: Partitions
@@ -383,7 +383,7 @@ class DescribedMember:
 
     member_id: str
     group_instance_id: str | None
-    client: Client
+    client: MemberClient
     metadata: bytes
     assignment: bytes
 

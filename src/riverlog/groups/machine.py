@@ -39,7 +39,7 @@ from riverlog.groups.consumer.membership import ConsumerMembership
 from riverlog.groups.consumer.protocol import ConsumerProtocol
 from riverlog.groups.effects import GoneForgotten, GroupEffects, JoinEnds, OffsetsExpire, SessionEnds, SyncEnds
 from riverlog.groups.limits import FACTS_PER_WAKE_MAX, OFFSETS_EXPIRED_PER_TURN_MAX
-from riverlog.groups.membership import Membership
+from riverlog.groups.membership import GroupsOfProtocol
 from riverlog.groups.offsets.group_offsets import GroupOffsets, has_forgotten_enough
 from riverlog.groups.records import GroupFact, OffsetCommitValue, groups_in
 from riverlog.groups.soft_state import GroupsSoftState
@@ -171,7 +171,7 @@ class GroupsMachine:
     def _speaking_classic(self, group_id: str) -> ClassicRequests | ClassicConsumers:
         return self._classic_consumers if group_id in self.state.consumers else self._classic_requests
 
-    def _membership(self, group_id: str) -> Membership:
+    def _membership(self, group_id: str) -> GroupsOfProtocol:
         return self._consumer_membership if group_id in self.state.consumers else self._classic_membership
 
     def _group_ids(self) -> list[str]:

@@ -15,7 +15,7 @@ class Retention:
     since_ms: int | None = None
 
 
-class Membership(Protocol):
+class GroupsOfProtocol(Protocol):
     """The groups of one protocol, by their ids."""
 
     def commit_refusal(self, command: CommitOffsets, effects: GroupEffects) -> ErrorCode:

@@ -28,7 +28,7 @@ class BadOption(ValueError):
         super().__init__(f"option {name}: {reason}" if value is None else f"option {name}={value!r}: {reason}")
 
 
-class ClusterOptions(NamedTuple):
+class ClientOptions(NamedTuple):
     """Where the cluster is, and settings that every part of the client takes."""
 
     bootstrap: str
@@ -83,7 +83,7 @@ class Options:
         return value.lower()
 
 
-def cluster_options(options: Options) -> ClusterOptions:
+def cluster_options(options: Options) -> ClientOptions:
     """Find the cluster: what the program says, RIVERLOG_BOOTSTRAP_SERVERS, or this machine."""
     given = [(name, value) for name in BOOTSTRAP_OPTIONS if (value := options.text(name)) is not None]
     if len({value for _, value in given}) > 1:
@@ -97,7 +97,7 @@ def cluster_options(options: Options) -> ClusterOptions:
             client[argument] = value
     if (security := _security(options)) is not None:
         client["security"] = security
-    return ClusterOptions(bootstrap, client)
+    return ClientOptions(bootstrap, client)
 
 
 def _security(options: Options) -> "Security | None":

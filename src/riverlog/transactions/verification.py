@@ -5,8 +5,8 @@ coordinator says that the transaction is open and the partition belongs to it, a
 asked: a marker ends what is being verified. A yes holds until then, because a marker will come to every partition for
 which one was given. Where no answer could be had, no batch overtakes the one that was asked for.
 
-    begin -> Asked --settle--> Verified             `end`, a later epoch or `expire` forget each of them, so that an
-                 `---settle--> VerificationRefused  answer that is still on its way, or comes twice, lets nothing in
+    begin -> Unverified --settle--> Verified        `end`, a later epoch or `expire` forget each of them, so that an
+                  `---settle--> VerificationRefused   answer that is still on its way, or comes twice, lets nothing in
 
 A no is kept only for those who waited for it: behind the last of them the coordinator is asked again.
 """
@@ -35,7 +35,7 @@ _TRY_AGAIN: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Unverified:
     """The coordinator has not said yet whether the transaction is open."""
 
 
@@ -67,7 +67,7 @@ class Verification:
     begun_ms: int
     begins_epoch: bool
     """The producer speaks version 2 of transactions: each has its own epoch."""
-    state: Asked | Verified | VerificationRefused = Asked()
+    state: Unverified | Verified | VerificationRefused = Unverified()
     waiting: int = 0
     """How many requests will come again for the answer."""
 
@@ -136,7 +136,7 @@ class Verifications:
                 f"producer {producer.id} is about to write with epoch {later}; {producer.epoch} came too late",
             )
         known = self._by_id.get(producer.id, {}).get(producer.epoch)
-        if known is None or isinstance(known.state, Asked):
+        if known is None or isinstance(known.state, Unverified):
             raise Refusal(
                 ErrorCode.INVALID_TXN_STATE,
                 f"no transaction of producer {producer.id} is known to be open here; it may have ended",
@@ -180,7 +180,7 @@ class Verifications:
         """Ask again when the producer comes again, whatever it was told; a no that may change keeps its place."""
         no = verification.state
         if isinstance(no, VerificationRefused):
-            verification.state = Asked()
+            verification.state = Unverified()
             if not no.may_change:
                 self._remove(verification)
 
@@ -206,7 +206,7 @@ class Question:
     @property
     def is_answered(self) -> bool:
         """Return whether the coordinator has said something that is not forgotten yet."""
-        return not isinstance(self.verification.state, Asked)
+        return not isinstance(self.verification.state, Unverified)
 
     @property
     def adds(self) -> bool:

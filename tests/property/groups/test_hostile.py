@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from riverlog.groups.commands import (
     Announce,
-    Client,
     CommitOffsets,
     ConsumerHeartbeat,
     DeleteGroups,
@@ -22,6 +21,7 @@ from riverlog.groups.commands import (
     Leave,
     Leaver,
     ListGroups,
+    MemberClient,
     OffsetsOfTopic,
     OffsetToCommit,
     ProducerIdentity,
@@ -52,7 +52,7 @@ NAMES = st.sampled_from(["", "g", "a", "app-00000000-0000-0000-0000-000000000001
 MAYBE = st.one_of(st.none(), NAMES)
 DATA = st.sampled_from([b"", b"\x00", b"\x00\x00\x00\x00\x00\x01\x00\x01g", b"\xff" * 100])
 IDS = st.sampled_from([UUID(int=0), UUID(int=1), UUID(int=2), topic_id("g")])
-CLIENTS = st.builds(Client, NAMES, st.just("/127.0.0.1"))
+CLIENTS = st.builds(MemberClient, NAMES, st.just("/127.0.0.1"))
 PRODUCERS = st.builds(ProducerIdentity, st.sampled_from([ProducerId(1), ProducerId(2)]), st.just(ProducerEpoch(0)))
 SESSIONS = st.sampled_from([6_000, 1_800_000, 0, -(2**31), 2**31 - 1])
 
@@ -68,7 +68,7 @@ PLAUSIBLE: st.SearchStrategy[GroupsCommand] = st.one_of(
     st.builds(
         Join,
         st.just("g"),
-        st.just(Client("app", "/127.0.0.1")),
+        st.just(MemberClient("app", "/127.0.0.1")),
         IDS,
         MEMBERS,
         st.sampled_from([None, None, "a"]),

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerId
-from riverlog.transactions.verification import Asked, Question, Verifications
+from riverlog.transactions.verification import Question, Unverified, Verifications
 from tests.support.verification import ORDERS, header, producer
 
 
@@ -99,7 +99,7 @@ class Partition(RuleBasedStateMachine):
     def ask(self, epoch: int, sequence: int) -> None:
         self.now_ms += 1
         begun = self.verifications.begin(producer(epoch), sequence, begins_epoch=self.adds, now_ms=self.now_ms)
-        if begun is not None and begun.state == Asked():
+        if begun is not None and begun.state == Unverified():
             self.verifications.wait(begun)
             self.asks.append(Ask(Question(ORDERS, "id", self.verifications, begun, knows_abortable=True)))
 

@@ -10,7 +10,6 @@ from uuid import UUID
 import pytest
 
 from riverlog.groups.commands import (
-    Client,
     CodesReply,
     CommitOffsets,
     CommittedOffset,
@@ -28,6 +27,7 @@ from riverlog.groups.commands import (
     Leaver,
     ListedGroup,
     ListGroups,
+    MemberClient,
     OffsetToCommit,
     ProducerIdentity,
     Protocol,
@@ -113,7 +113,7 @@ class Stage:
         self.coordinator.ids += 1
         command = Join(
             group,
-            Client(name, "/10.0.0.1"),
+            MemberClient(name, "/10.0.0.1"),
             UUID(int=self.coordinator.ids),
             "" if "new" in plain else self.ids.get(name, ""),
             named.get("instance"),

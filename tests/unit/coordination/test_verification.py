@@ -9,7 +9,7 @@ import uvloop
 from riverlog.coordination.verification import verify, verify_one
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
-from riverlog.transactions.verification import Asked, Question, VerificationRefused, Verifications, Verified
+from riverlog.transactions.verification import Question, Unverified, VerificationRefused, Verifications, Verified
 from tests.support.verification import ORDERS, header, producer, question, refused
 
 
@@ -62,7 +62,7 @@ async def test_epochs_that_are_all_refused_find_each_its_own_no() -> None:
         """Come again until there is an answer, as a connection does."""
         while True:
             begun = verifications.begin(producer(epoch), 0, begins_epoch=True, now_ms=0)
-            if begun is None or not isinstance(begun.state, Asked):
+            if begun is None or not isinstance(begun.state, Unverified):
                 return refused(verifications, header(epoch=epoch))
             asked.append(epoch)
             assert len(asked) < 10, "each forgets the other's no and asks again, for ever"
@@ -168,7 +168,7 @@ def test_a_request_that_comes_directly_behind_an_answer_is_asked_for_anew() -> N
     uvloop.run(scenario())
     told, kept = found
     assert isinstance(told, VerificationRefused)
-    assert kept == Asked()
+    assert kept == Unverified()
 
 
 async def test_who_asks_alone_is_told_a_no_that_is_kept_for_nobody() -> None:

@@ -2,12 +2,12 @@
 
 from riverlog.groups.classic.membership import ClassicMembership
 from riverlog.groups.machine import GroupsMachine
-from riverlog.groups.membership import Membership, Retention
+from riverlog.groups.membership import GroupsOfProtocol, Retention
 from riverlog.groups.topics import NoTopics
 from tests.support.groups import settings_of
 
 
 def test_classic_groups_answer_all_of_it() -> None:
-    membership: Membership = GroupsMachine(settings_of(), NoTopics())._membership("g")
+    membership: GroupsOfProtocol = GroupsMachine(settings_of(), NoTopics())._membership("g")
     assert isinstance(membership, ClassicMembership)
     assert membership.retention("unknown") == Retention()

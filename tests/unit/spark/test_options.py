@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.client.network.security import Login, Security
-from riverlog.spark.options import BadOption, ClusterOptions, Options, check_names, cluster_options
+from riverlog.spark.options import BadOption, ClientOptions, Options, check_names, cluster_options
 
 
 def test_case_does_not_matter() -> None:
@@ -31,7 +31,7 @@ def test_a_bad_value_is_told_with_what_to_write(call: object, message: str) -> N
 
 def test_the_cluster_is_named_by_option_variable_or_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RIVERLOG_BOOTSTRAP_SERVERS", raising=False)
-    assert cluster_options(Options({})) == ClusterOptions("127.0.0.1:9092", {})
+    assert cluster_options(Options({})) == ClientOptions("127.0.0.1:9092", {})
     monkeypatch.setenv("RIVERLOG_BOOTSTRAP_SERVERS", "variable:1")
     assert cluster_options(Options({})).bootstrap == "variable:1"
     assert cluster_options(Options({"bootstrap": "short:2"})).bootstrap == "short:2"

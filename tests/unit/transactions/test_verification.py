@@ -7,7 +7,7 @@ from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.model.transactions import ProducerIdentity
 from riverlog.transactions import verification as module
 from riverlog.transactions.limits import VERIFICATION_PATIENCE_SECONDS
-from riverlog.transactions.verification import Asked, VerificationRefused, Verifications, Verified
+from riverlog.transactions.verification import Unverified, VerificationRefused, Verifications, Verified
 from tests.support.verification import header, producer, question, refused
 
 NO = VerificationRefused(ErrorCode.INVALID_TXN_STATE, "it is not open")
@@ -96,7 +96,7 @@ def test_a_later_epoch_that_may_be_let_in_yet_keeps_its_place() -> None:
     verifications = Verifications()
     verification = question(verifications, epoch=2).verification
     verifications.settle(verification, VerificationRefused(ErrorCode.NOT_ENOUGH_REPLICAS, "ask again"))
-    assert verification.state == Asked()
+    assert verification.state == Unverified()
     assert verifications.begin(producer(1), 0, begins_epoch=True, now_ms=100) is None
 
 

@@ -18,7 +18,7 @@ from riverlog.client.consumer.assignors import (
     share_out,
 )
 from riverlog.client.consumer.commits import Identity
-from riverlog.client.consumer.membership import NOTHING, Membership, Partitions
+from riverlog.client.consumer.membership import NOTHING, GroupMembership, Partitions
 from riverlog.client.errors import KafkaError, error_code, failure
 from riverlog.client.network.coordinator import JOIN_LANE, MOVED
 from riverlog.client.reasons import reason
@@ -40,7 +40,7 @@ _AGAIN: Final = MOVED | {ErrorCode.REBALANCE_IN_PROGRESS}
 _NOT_KNOWN: Final = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
-class ClassicMember(Membership):
+class ClassicMember(GroupMembership):
     """The classic protocol, with an assignor of the client's own."""
 
     _member_id = ""

@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from riverlog.client.consumer.commits import Identity
-from riverlog.client.consumer.membership import Interest, Membership, Partitions
+from riverlog.client.consumer.membership import GroupMembership, Interest, Partitions
 from riverlog.client.errors import KafkaError, error_code, failure
 from riverlog.client.network.coordinator import MOVED
 from riverlog.model.errors import ErrorCode
@@ -28,7 +28,7 @@ _NOT_KNOWN: Final = frozenset(
 """The member has to join again; the whole group is not known where it was deleted, or lost what was not durable."""
 
 
-class ConsumerMember(Membership):
+class ConsumerMember(GroupMembership):
     """The consumer protocol: the coordinator assigns."""
 
     _member_id = ""

@@ -20,7 +20,7 @@ from riverlog.client.consumer.commits import (
     committed_offsets,
 )
 from riverlog.client.consumer.consumer_member import ConsumerMember
-from riverlog.client.consumer.membership import NOTHING, GroupRules, Interest, Membership, Partitions
+from riverlog.client.consumer.membership import NOTHING, GroupMembership, GroupRules, Interest, Partitions
 from riverlog.client.errors import CommitFailed, KafkaError
 from riverlog.client.network.cluster import Cluster
 from riverlog.client.network.coordinator import GroupCoordinator
@@ -31,7 +31,7 @@ GroupProtocol = Literal["classic", "consumer"]
 Listener = Callable[[list[TopicPartition]], Awaitable[None] | None]
 """Told of partitions that come or go; a plain function or an async one."""
 
-_MEMBERS: Final[dict[str, type[Membership]]] = {"classic": ClassicMember, "consumer": ConsumerMember}
+_MEMBERS: Final[dict[str, type[GroupMembership]]] = {"classic": ClassicMember, "consumer": ConsumerMember}
 _LEAVE_SECONDS_MAX: Final = 5.0
 
 
@@ -77,7 +77,7 @@ class Group:
         self._signal = signal
         self._coordinator = GroupCoordinator(cluster, rules.group)
         self._listeners = Listeners()
-        self._member: Membership | None = None
+        self._member: GroupMembership | None = None
         self._running: asyncio.Task[None] | None = None
         self._attending: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
@@ -187,7 +187,7 @@ class Group:
             if self._attending is attending and attending.done():
                 self._attending = None
 
-    async def _attend(self, member: Membership, reader: Reader) -> None:
+    async def _attend(self, member: GroupMembership, reader: Reader) -> None:
         if member.lost:
             lost = sorted(reader.held())
             reader.hold({})
@@ -218,7 +218,7 @@ class Group:
         await _tell(self._listeners.revoked, sorted(leaving))
         reader.hold({partition: at for partition, at in reader.held().items() if partition not in leaving})
 
-    async def _take_over(self, member: Membership, reader: Reader, coming: Partitions) -> None:
+    async def _take_over(self, member: GroupMembership, reader: Reader, coming: Partitions) -> None:
         committed = await committed_offsets(
             self._cluster,
             self._coordinator,

@@ -51,7 +51,7 @@ class Interest:
         return frozenset(name for name, topic in cluster.topics.items() if not topic.is_internal and matches(name))
 
 
-class Membership(ABC):
+class GroupMembership(ABC):
     """One membership, from the first join to the leave. `run` it beside the reader."""
 
     def __init__(

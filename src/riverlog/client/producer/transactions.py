@@ -5,7 +5,7 @@
                 +-----------+--> Broken ---> Ending(aborted) ---> Idle
 
 A record or an offset that cannot be written breaks the transaction: nothing more is sent, and it can only be aborted.
-A producer that was replaced is Lost for good. An end whose answer does not come stays Ending, and may be asked for
+A producer that was replaced is Unusable. An end whose answer does not come stays Ending, and may be asked for
 again: the coordinator knows a repetition. Where the cluster runs `transaction.version` 2 (KIP-890) writing takes a
 partition into the transaction by itself and each end brings the epoch of the next; elsewhere partitions and groups are
 announced first, and a new epoch is asked for when a sequence was lost.
@@ -88,13 +88,13 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class Unusable:
     """The producer can do nothing any more."""
 
     error: KafkaError
 
 
-State = Idle | Open | Settling | Broken | Ending | Lost
+State = Idle | Open | Settling | Broken | Ending | Unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,14 +436,14 @@ class Transactions:
         return None if self._by_epoch else _FIRST_BY_EPOCH[key] - 1
 
     def _lose(self, error: KafkaError) -> None:
-        if not isinstance(self._state, Lost):
-            self._state = Lost(error)
+        if not isinstance(self._state, Unusable):
+            self._state = Unusable(error)
             self._sender.discard(error)
 
     def _refusal(self) -> KafkaError:
         """Return why what was asked for is not possible now."""
         match self._state:
-            case Lost(error):
+            case Unusable(error):
                 return error
             case Idle():
                 why = 'no transaction is open; write "async with producer.transaction():", or await producer.begin()'

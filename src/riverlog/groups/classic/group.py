@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from riverlog.groups.classic.consumer_metadata import CONSUMER_PROTOCOL_TYPE, subscribed_topics
-from riverlog.groups.commands import Client, JoinedMember, JoinReply, Protocol, SyncReply
+from riverlog.groups.commands import JoinedMember, JoinReply, MemberClient, Protocol, SyncReply
 from riverlog.groups.effects import GroupEffects, SessionEnds, SyncEnds
 from riverlog.groups.records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from riverlog.model.errors import ErrorCode
@@ -33,7 +33,7 @@ class ClassicMember:
 
     id: str
     instance_id: str | None
-    client: Client
+    client: MemberClient
     session_timeout_ms: int
     rebalance_timeout_ms: int
     protocols: tuple[Protocol, ...]
@@ -104,7 +104,7 @@ class ClassicGroup:
             member = ClassicMember(
                 each.member_id,
                 each.group_instance_id,
-                Client(each.client_id, each.client_host),
+                MemberClient(each.client_id, each.client_host),
                 each.session_timeout,
                 each.session_timeout if each.rebalance_timeout == -1 else each.rebalance_timeout,
                 (Protocol(value.protocol or "", each.subscription),),

@@ -3,13 +3,13 @@
 from riverlog.groups.classic.consumer_metadata import CONSUMER_PROTOCOL_TYPE
 from riverlog.groups.commands import (
     NO_MEMBER,
-    Client,
     CommitOffsets,
     DescribedConsumer,
     DescribedConsumerGroup,
     FetchOffsets,
     GroupType,
     ListedGroup,
+    MemberClient,
     OffsetToCommit,
 )
 from riverlog.groups.consumer.assignors.subscriber import Partitions
@@ -131,7 +131,7 @@ class ConsumerMembership:
             metadata.instance_id,
             metadata.rack_id,
             member.epoch,
-            Client(metadata.client_id, metadata.client_host),
+            MemberClient(metadata.client_id, metadata.client_host),
             metadata.subscribed_topic_names,
             metadata.subscribed_topic_regex,
             self._that_exist(has),

@@ -16,7 +16,7 @@ from riverlog.groups.classic.consumer_metadata import (
     write_assignment,
 )
 from riverlog.groups.classic.group import ClassicGroup, ClassicMember, ClassicPhase
-from riverlog.groups.commands import Client, Protocol
+from riverlog.groups.commands import MemberClient, Protocol
 from riverlog.groups.consumer.assignors.subscriber import Partitions
 from riverlog.groups.consumer.draft import Draft
 from riverlog.groups.consumer.group import ConsumerGroup, ConsumerMember, target_record
@@ -130,7 +130,7 @@ def _downgraded(member: ConsumerMember, topics: Topics) -> ClassicMember:
     return ClassicMember(
         member.id,
         metadata.instance_id,
-        Client(metadata.client_id, metadata.client_host),
+        MemberClient(metadata.client_id, metadata.client_host),
         classic.session_timeout_ms,
         metadata.rebalance_timeout_ms,
         protocols,

@@ -26,7 +26,7 @@ from riverlog.groups.limits import (
     OFFSETS_EXPIRED_PER_TURN_MAX,
     OFFSETS_FORGOTTEN_PER_TURN_MAX,
 )
-from riverlog.groups.membership import Membership, Retention
+from riverlog.groups.membership import GroupsOfProtocol, Retention
 from riverlog.groups.records import GroupRecord, OffsetCommitKey, OffsetCommitValue, TransactionMarker
 from riverlog.groups.soft_state import GroupsSoftState
 from riverlog.groups.state import GroupsState
@@ -43,7 +43,11 @@ class GroupOffsets:
     """The offsets of all groups; all state is in what it was given."""
 
     def __init__(
-        self, state: GroupsState, soft: GroupsSoftState, membership: Callable[[str], Membership], settings: NodeSettings
+        self,
+        state: GroupsState,
+        soft: GroupsSoftState,
+        membership: Callable[[str], GroupsOfProtocol],
+        settings: NodeSettings,
     ) -> None:
         self._state = state
         self._soft = soft
@@ -64,7 +68,7 @@ class GroupOffsets:
         effects.answer(ticket, CodesReply(codes=tuple(codes)))
 
     def _commit(
-        self, command: CommitOffsets, group: Membership, to_commit: OffsetToCommit, effects: GroupEffects
+        self, command: CommitOffsets, group: GroupsOfProtocol, to_commit: OffsetToCommit, effects: GroupEffects
     ) -> ErrorCode:
         code = group.offset_refusal(command, to_commit)
         if code is not ErrorCode.NONE:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from riverlog.spark.options import KAFKA, BadOption, ClusterOptions, Options, check_names, cluster_options
+from riverlog.spark.options import KAFKA, BadOption, ClientOptions, Options, check_names, cluster_options
 
 EXACTLY_ONCE: Final = "exactly-once"
 AT_LEAST_ONCE: Final = "at-least-once"
@@ -29,7 +29,7 @@ _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 class SinkOptions:
     """What a program wants of its sink. It travels to tasks."""
 
-    cluster: ClusterOptions
+    cluster: ClientOptions
     topic: str | None
     is_exactly_once: bool
     timeout_ms: int

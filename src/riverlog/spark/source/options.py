@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from riverlog.arrow.positions import PartitionEnd
-from riverlog.spark.options import BadOption, ClusterOptions, Options, check_names, cluster_options
+from riverlog.spark.options import BadOption, ClientOptions, Options, check_names, cluster_options
 from riverlog.spark.source.offset_limits import (
     CHOICES,
     OffsetLimit,
@@ -47,7 +47,7 @@ class JsonValues(NamedTuple):
 class SourceOptions:
     """What to read."""
 
-    cluster: ClusterOptions
+    cluster: ClientOptions
     topics: TopicSelection
     starting: OffsetLimit
     ending: OffsetLimit
@@ -110,7 +110,7 @@ def _understood(options: Options, *, starting: PartitionEnd) -> SourceOptions:
     if records_max is not None and records_min is not None and records_min > records_max:
         raise BadOption("minOffsetsPerTrigger", str(records_min), f"maxOffsetsPerTrigger={records_max} allows fewer")
     return SourceOptions(
-        cluster=ClusterOptions(reach.bootstrap, {"client_id": CLIENT_ID, **reach.client}),
+        cluster=ClientOptions(reach.bootstrap, {"client_id": CLIENT_ID, **reach.client}),
         topics=topic_selection(options),
         starting=offset_limit(options, "starting", default=starting),
         ending=offset_limit(options, "ending", default=PartitionEnd.LATEST),

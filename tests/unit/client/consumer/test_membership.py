@@ -5,7 +5,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from riverlog.client.consumer.commits import OUTSIDE, Identity
-from riverlog.client.consumer.membership import NOTHING, GroupRules, Interest, Membership
+from riverlog.client.consumer.membership import NOTHING, GroupMembership, GroupRules, Interest
 from riverlog.client.errors import KafkaError
 from riverlog.client.network.cluster import Cluster, Topic
 from riverlog.client.network.coordinator import GroupCoordinator
@@ -16,7 +16,7 @@ RULES = GroupRules("billing", None, None, 6_000, 500, 10_000)
 ONE = frozenset({TopicPartition("orders", 0)})
 
 
-class Quiet(Membership):
+class Quiet(GroupMembership):
     """A member that does what the test tells it to."""
 
     act: Callable[["Quiet"], None] = staticmethod(lambda _member: None)

@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.groups.classic.group import ClassicGroup, ClassicMember, ClassicPhase
-from riverlog.groups.commands import Client, Protocol
+from riverlog.groups.commands import MemberClient, Protocol
 from riverlog.groups.effects import GroupEffects
 from riverlog.groups.records import GroupMetadataValue
 from riverlog.model.errors import ErrorCode
@@ -11,7 +11,7 @@ from riverlog.model.machine import Instant, Moment
 from riverlog.model.timers import Timers
 from tests.support.groups import subscription
 
-CLIENT = Client("c", "/h")
+CLIENT = MemberClient("c", "/h")
 
 
 def effects() -> GroupEffects:
