@@ -27,7 +27,7 @@ class SecondBroker:
 
     @classmethod
     async def join(
-        cls, node: Node, *, host: str = "other", port: int = 9092, rack: str | None = None
+        cls, node: Node, *, host: str = "other", port: int = 9092, rack: str | None = None, listener: str = "PLAINTEXT"
     ) -> "SecondBroker":
         """Register the broker, and let it be heard of."""
         other = cls(node)
@@ -36,7 +36,7 @@ class SecondBroker:
             RegisterBroker(
                 OTHER,
                 UUID(int=1000),
-                (RegisteredEndpoint("PLAINTEXT", host, port),),
+                (RegisteredEndpoint(listener, host, port),),
                 {name: tuple(levels) for name, levels in NODE_FEATURES.items()},  # type: ignore[misc]
                 rack,
                 (UUID(int=2000),),

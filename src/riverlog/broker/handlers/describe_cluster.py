@@ -1,5 +1,6 @@
 """DescribeCluster: the cluster's id, its brokers, and who controls it."""
 
+from riverlog.broker.requests.availability import Availability
 from riverlog.broker.requests.context import Context
 from riverlog.model.access import CLUSTER, ResourceType
 from riverlog.model.errors import ErrorCode
@@ -24,7 +25,7 @@ def describe_cluster(request: DescribeClusterRequest, context: Context) -> Descr
         )
     return DescribeClusterResponse(
         cluster_id=context.services.cluster_id,
-        controller_id=context.services.node_id,
+        controller_id=Availability(context).controller_id,
         brokers=[
             DescribeClusterBroker(
                 broker_id=broker.id,

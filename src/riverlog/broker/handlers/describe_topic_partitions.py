@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from riverlog.broker.requests.availability import Availability
 from riverlog.broker.requests.context import Context
 from riverlog.broker.requests.portions import in_turns
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import NO_NODE
 from riverlog.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -24,7 +24,7 @@ async def describe_topic_partitions(
     limit = context.services.metadata.settings.max_request_partition_size_limit
     room = min(max(request.response_partition_limit, 1), limit)
     response = DescribeTopicPartitionsResponse()
-    cursor = request.cursor
+    availability, cursor = Availability(context), request.cursor
     names = {topic.name for topic in request.topics}
     if cursor is not None and (cursor.partition_index < 0 or (names and cursor.topic_name not in names)):
         context.stats.failed(ErrorCode.INVALID_REQUEST)
@@ -40,7 +40,7 @@ async def describe_topic_partitions(
             response.next_cursor = Cursor(topic_name=name, partition_index=first)
             break
         upto = min(first + room, topic.partition_count)
-        response.topics.append(_topic(topic, range(first, upto), context))
+        response.topics.append(_topic(topic, range(first, upto), context, availability))
         room -= max(upto - first, 0)
         if upto < topic.partition_count:
             response.next_cursor = Cursor(topic_name=name, partition_index=upto)
@@ -70,29 +70,30 @@ def _missing(name: str, context: Context) -> DescribeTopicPartitionsResponseTopi
     return DescribeTopicPartitionsResponseTopic(error_code=code, name=name)
 
 
-def _topic(topic: TopicImage, page: range, context: Context) -> DescribeTopicPartitionsResponseTopic:
+def _topic(
+    topic: TopicImage, page: range, context: Context, availability: Availability
+) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[_partition(topic, topic.partition(index), context) for index in page],
+        partitions=[_partition(topic, topic.partition(index), availability) for index in page],
         topic_authorized_operations=context.operations_allowed(ResourceType.TOPIC, topic.name),
     )
 
 
 def _partition(
-    topic: TopicImage, partition: PartitionImage, context: Context
+    topic: TopicImage, partition: PartitionImage, availability: Availability
 ) -> DescribeTopicPartitionsResponsePartition:
-    offline = context.services.assignment.is_offline(topic, partition)
-    leader = NO_NODE if offline else partition.leader
+    leader, code = availability.leader(topic, partition)
     return DescribeTopicPartitionsResponsePartition(
-        error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=code,
         partition_index=partition.index,
         leader_id=leader,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        eligible_leader_replicas=[],
-        last_known_elr=[],
-        offline_replicas=[context.services.node_id] if offline else [],
+        eligible_leader_replicas=list(partition.rare.eligible_leader_replicas),
+        last_known_elr=list(partition.rare.last_known_elr),
+        offline_replicas=availability.offline_replicas(topic, partition),
     )

@@ -1,4 +1,4 @@
-"""FindCoordinator: every group and transactional id is looked after by the node that is asked.
+"""FindCoordinator: who looks after a group or a transactional id leads its partition of an internal topic.
 
 The first question about a group creates the topic that groups are kept in, the first about a transactional id that of
 transactional ids.
@@ -6,6 +6,7 @@ transactional ids.
 
 from typing import Final
 
+from riverlog.broker.requests.availability import Availability
 from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.coordination.groups import GroupCoordinator
 from riverlog.coordination.transactions import TransactionCoordinator
@@ -27,8 +28,7 @@ _GUARDS: Final = {
 
 def find_coordinator(request: FindCoordinatorRequest, context: Context) -> HandlerResult[FindCoordinatorResponse]:
     """Name the coordinator of each key."""
-    services = context.services
-    coordinators = services.transactions if request.key_type == _TRANSACTIONAL_ID else services.groups
+    coordinators = _coordinators(request.key_type, context)
     if request.key_type in _GUARDS and context.image.topic(coordinators.TOPIC) is None:
         return Later(_prepared(request, context, coordinators))
     return _response(request, context)
@@ -48,10 +48,12 @@ async def _prepared(
 def _response(
     request: FindCoordinatorRequest, context: Context, trouble: Refusal | None = None
 ) -> FindCoordinatorResponse:
+    availability = Availability(context)
     if context.version >= _FIRST_VERSION_WITH_MANY_KEYS:
-        found = [_coordinator(key, request.key_type, context, trouble) for key in request.coordinator_keys]
+        keys = request.coordinator_keys
+        found = [_coordinator(key, request.key_type, context, availability, trouble) for key in keys]
         return FindCoordinatorResponse(coordinators=found)
-    one = _coordinator(request.key, request.key_type, context, trouble)
+    one = _coordinator(request.key, request.key_type, context, availability, trouble)
     return FindCoordinatorResponse(
         error_code=one.error_code,
         error_message=one.error_message,
@@ -61,7 +63,9 @@ def _response(
     )
 
 
-def _coordinator(key: str, key_type: int, context: Context, trouble: Refusal | None) -> Coordinator:
+def _coordinator(
+    key: str, key_type: int, context: Context, availability: Availability, trouble: Refusal | None
+) -> Coordinator:
     if key_type not in _GUARDS:
         return _refused(key, ErrorCode.INVALID_REQUEST, f"{key_type} is not a kind of coordinator known here.", context)
     resource, code = _GUARDS[key_type]
@@ -69,13 +73,26 @@ def _coordinator(key: str, key_type: int, context: Context, trouble: Refusal | N
         return _refused(key, code, f"Not allowed to describe {key!r}.", context)
     if trouble is not None:
         return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, trouble.message, context)
-    here = context.image.brokers[context.services.node_id]
-    endpoint = here.endpoint(context.client.listener)
-    if endpoint is None:
-        return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "No address is known on this listener.", context)
-    if key_type == _GROUP:
+    coordinators = _coordinators(key_type, context)
+    try:
+        name = coordinators.partition_of(key)
+    except Refusal as refusal:
+        return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, refusal.message, context)
+    topic = context.image.topic(name.topic)
+    assert topic is not None, "it has a partition for this key"
+    leader = topic.partition(name.partition).leader
+    found = availability.broker(leader)
+    if found is None:
+        return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"Nobody leads {name} on this listener.", context)
+    if key_type == _GROUP and leader == context.services.node_id:
         _announce(key, context)
-    return Coordinator(key=key, node_id=here.id, host=endpoint.host, port=endpoint.port)
+    _broker, endpoint = found
+    return Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port)
+
+
+def _coordinators(key_type: int, context: Context) -> GroupCoordinator | TransactionCoordinator:
+    services = context.services
+    return services.transactions if key_type == _TRANSACTIONAL_ID else services.groups
 
 
 def _announce(group_id: str, context: Context) -> None:

@@ -1,14 +1,17 @@
 """Metadata: the brokers, and the topics that were asked for; a missing topic is created where that is allowed."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import Final
 
+from riverlog.broker.limits import REQUEST_PORTION
+from riverlog.broker.requests.availability import Availability
 from riverlog.broker.requests.context import Context
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation, check_topic_name
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import CLUSTER, Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_NODE, NO_TOPIC_ID
+from riverlog.model.ids import NO_TOPIC_ID
 from riverlog.wire.messages.metadata import (
     OPERATIONS_NOT_ASKED_FOR,
     MetadataRequest,
@@ -19,6 +22,8 @@ from riverlog.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 
+_FIRST_VERSION_WITH_LISTENERS: Final = 6
+"""From this version on clients are told that a leader is there, but not on their listener."""
 _FIRST_VERSION_THAT_FINDS_BY_ID: Final = 12
 
 
@@ -26,17 +31,22 @@ async def metadata(request: MetadataRequest, context: Context) -> MetadataRespon
     """Describe the cluster; wait only where a topic has to be created first."""
     everything = request.topics is None or (context.version == 0 and not request.topics)
     if everything:
-        topics = [_topic(topic, request, context) for topic in context.image.all_topics() if _visible(topic, context)]
+        topics = await _all_topics(request, context)
     elif context.version < _FIRST_VERSION_THAT_FINDS_BY_ID and any(map(_asked_by_id, request.topics or [])):
         topics = [_refused(each, context) for each in request.topics or []]
     else:
         asked = request.topics or []
         refused = await _create_missing(asked, request, context)
-        topics = [_find(each, refused, request, context) for each in asked]
+        availability = Availability(context)
+        topics = [_find(each, refused, request, context, availability) for each in asked]
+    availability = Availability(context)
     return MetadataResponse(
-        brokers=_brokers(context),
+        brokers=[
+            MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
+            for broker, endpoint in availability.brokers()
+        ],
         cluster_id=context.services.cluster_id,
-        controller_id=context.services.node_id,
+        controller_id=availability.controller_id,
         topics=topics,
         cluster_authorized_operations=context.operations_allowed(ResourceType.CLUSTER, CLUSTER)
         if request.include_cluster_authorized_operations
@@ -54,14 +64,19 @@ def _refused(asked: MetadataRequestTopic, context: Context) -> MetadataResponseT
     return MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=asked.name or "", topic_id=asked.topic_id)
 
 
-def _brokers(context: Context) -> list[MetadataResponseBroker]:
-    """Return each broker's address on the listener that the client came through."""
-    listener = context.client.listener
-    return [
-        MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
-        for broker in context.image.brokers.values()
-        if (endpoint := broker.endpoint(listener)) is not None
-    ]
+async def _all_topics(request: MetadataRequest, context: Context) -> list[MetadataResponseTopic]:
+    """Describe every topic that the client may see, and let others have their turn in between."""
+    availability, topics = Availability(context), list[MetadataResponseTopic]()
+    left = REQUEST_PORTION
+    for topic in context.image.all_topics():
+        if _visible(topic, context):
+            topics.append(_topic(topic, request, context, availability))
+            left -= topic.partition_count
+        left -= 1
+        if left <= 0:
+            left = REQUEST_PORTION
+            await asyncio.sleep(0)
+    return topics
 
 
 async def _create_missing(
@@ -94,7 +109,11 @@ async def _create_missing(
 
 
 def _find(
-    asked: MetadataRequestTopic, refused: dict[str, ErrorCode], request: MetadataRequest, context: Context
+    asked: MetadataRequestTopic,
+    refused: dict[str, ErrorCode],
+    request: MetadataRequest,
+    context: Context,
+    availability: Availability,
 ) -> MetadataResponseTopic:
     image = context.image
     by_id = asked.topic_id != NO_TOPIC_ID
@@ -102,7 +121,7 @@ def _find(
     if topic is not None and not context.allows_on_topic(Operation.DESCRIBE, topic.name):
         code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.TOPIC_AUTHORIZATION_FAILED
     elif topic is not None:
-        return _topic(topic, request, context)
+        return _topic(topic, request, context, availability)
     elif by_id:
         code = ErrorCode.UNKNOWN_TOPIC_ID
     elif not context.allows_on_topic(Operation.DESCRIBE, asked.name or ""):
@@ -125,29 +144,34 @@ def _unknown(name: str, refused: dict[str, ErrorCode]) -> ErrorCode:
     return code
 
 
-def _topic(topic: TopicImage, request: MetadataRequest, context: Context) -> MetadataResponseTopic:
+def _topic(
+    topic: TopicImage, request: MetadataRequest, context: Context, availability: Availability
+) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[_partition(topic, partition, context) for partition in topic.partitions],
+        partitions=[_partition(topic, partition, context.version, availability) for partition in topic.partitions],
         topic_authorized_operations=context.operations_allowed(ResourceType.TOPIC, topic.name)
         if request.include_topic_authorized_operations
         else OPERATIONS_NOT_ASKED_FOR,
     )
 
 
-def _partition(topic: TopicImage, partition: PartitionImage, context: Context) -> MetadataResponsePartition:
-    offline = context.services.assignment.is_offline(topic, partition)
-    leader = NO_NODE if offline else partition.leader
+def _partition(
+    topic: TopicImage, partition: PartitionImage, version: int, availability: Availability
+) -> MetadataResponsePartition:
+    leader, code = availability.leader(topic, partition)
+    if code is ErrorCode.LISTENER_NOT_FOUND and version < _FIRST_VERSION_WITH_LISTENERS:
+        code = ErrorCode.LEADER_NOT_AVAILABLE
     return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=code,
         partition_index=partition.index,
         leader_id=leader,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        offline_replicas=[context.services.node_id] if offline else [],
+        offline_replicas=availability.offline_replicas(topic, partition),
     )
 
 

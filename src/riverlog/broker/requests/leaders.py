@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Protocol, TypeVar
 from uuid import UUID
 
+from riverlog.broker.requests.availability import Availability
 from riverlog.broker.requests.context import Context
 from riverlog.metadata.image import PartitionImage
 from riverlog.model.errors import ErrorCode
@@ -36,8 +37,11 @@ def endpoints_of(
     context: Context, node_ids: Iterable[NodeId], new_endpoint: NewEndpoint[Endpoint]
 ) -> Iterator[Endpoint]:
     """Return the addresses of the brokers that live, on the listener that the client came through."""
-    for node_id in sorted(set(node_ids)):
-        broker = context.image.brokers.get(node_id)
-        endpoint = None if broker is None or broker.fenced else broker.endpoint(context.client.listener)
-        if broker is not None and endpoint is not None:
+    wanted = sorted(set(node_ids))
+    if not wanted:
+        return
+    availability = Availability(context)
+    for node_id in wanted:
+        if (found := availability.broker(node_id)) is not None:
+            broker, endpoint = found
             yield new_endpoint(node_id=node_id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
