@@ -5,6 +5,7 @@ from riverlog.controller.storage import METADATA_PARTITION
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
+from riverlog.raft.voters import Voter
 from riverlog.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -35,7 +36,7 @@ def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Describ
             )
             for topic in request.topics
         ],
-        nodes=[_this_node(context)],
+        nodes=[_node(voter, context) for voter in context.services.controller.quorum.voters],
     )
 
 
@@ -69,6 +70,11 @@ def _metadata(context: Context) -> PartitionData:
     )
 
 
-def _this_node(context: Context) -> Node:
-    here = context.image.brokers[context.services.node_id]
-    return Node(here.id, [Listener(each.listener, each.host, each.port) for each in here.endpoints])
+def _node(voter: Voter, context: Context) -> Node:
+    """Return where a voter listens, as it says itself, or as its registration does."""
+    image, node_id = context.image, voter.key.id
+    listeners = [Listener(each.listener, each.host, each.port) for each in voter.endpoints]
+    registered = image.controllers.get(node_id) or image.brokers.get(node_id)
+    if not listeners and registered is not None:
+        listeners = [Listener(each.listener, each.host, each.port) for each in registered.endpoints]
+    return Node(node_id, listeners)
