@@ -6,6 +6,7 @@ from uuid import UUID
 
 from riverlog.metadata.image import ConfigResourceType, MetadataImage, TopicImage
 from riverlog.metadata.records import (
+    ClearElrRecord,
     ConfigRecord,
     MetadataRecord,
     PartitionChangeRecord,
@@ -42,6 +43,9 @@ def delta_of(before: MetadataImage, after: MetadataImage, records: Iterable[Meta
         match record:
             case TopicRecord() | PartitionRecord() | PartitionChangeRecord() | RemoveTopicRecord():
                 touched[record.topic_id] = None
+            case ClearElrRecord():
+                named = [after.topic(record.topic_name)] if record.topic_name else after.all_topics()
+                touched.update((topic.id, None) for topic in named if topic is not None and _differs(topic, before))
             case ConfigRecord() if record.resource_type == ConfigResourceType.TOPIC:
                 configured[record.resource_name] = None
             case ConfigRecord() if record.resource_type == ConfigResourceType.GROUP:
@@ -79,6 +83,11 @@ def delta_between(before: MetadataImage, after: MetadataImage) -> MetadataDelta:
         nodes_configured=True,
         groups_configured=True,
     )
+
+
+def _differs(topic: TopicImage, before: MetadataImage) -> bool:
+    was = before.topic_by_id(topic.id)
+    return was is not None and was is not topic and was != topic
 
 
 def _kept(name: str, before: MetadataImage, after: MetadataImage) -> TopicImage | None:

@@ -2,10 +2,11 @@
 
 The same input always gives the same placement. Brokers are taken in turn, one rack after the other, starting with
 those that lead least; each partition begins one broker further on, so that every broker leads its share, and the
-distance to the followers shifts each round, so that no two brokers share all their partitions.
+distance to the followers shifts each round, of all partitions that there are, so that no two brokers share all their
+partitions: what one of them led is spread over the others when it goes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from uuid import UUID
@@ -35,7 +36,12 @@ def place(image: MetadataImage, load: BrokerLoad, *, partitions: int, replicatio
     brokers = usable_brokers(image, load)
     assert 1 <= replication_factor <= len(brokers)
     ring = _rack_by_rack(brokers, load.led)
-    return [_replicas(ring, number, replication_factor) for number in range(partitions)]
+    racks = {broker.id: broker.rack or "" for broker in brokers}
+    rounds = sum(load.led.values()) // len(ring)
+    return [
+        _replicas(ring, racks, number % len(ring), rounds + number // len(ring), replication_factor)
+        for number in range(partitions)
+    ]
 
 
 def usable_brokers(image: MetadataImage, load: BrokerLoad) -> list[BrokerImage]:
@@ -52,14 +58,22 @@ def open_directories(broker: BrokerImage) -> tuple[UUID, ...] | None:
     return tuple(each for each in broker.log_dirs if each not in cordoned) or None
 
 
-def _replicas(ring: Sequence[NodeId], number: int, replication_factor: int) -> ReplicaIds:
+def _replicas(
+    ring: Sequence[NodeId], racks: Mapping[NodeId, str], first: int, rounds: int, replication_factor: int
+) -> ReplicaIds:
+    """Return the replicas of one partition: as many racks as there are, and only then a rack twice."""
     count = len(ring)
-    leader = number % count
     if replication_factor == 1:
-        return (ring[leader],)
-    shift = number // count % (count - 1)
-    followers = (ring[(leader + 1 + (shift + each) % (count - 1)) % count] for each in range(replication_factor - 1))
-    return (ring[leader], *followers)
+        return (ring[first],)
+    shift = rounds % (count - 1)
+    others = [ring[(first + 1 + (shift + each) % (count - 1)) % count] for each in range(count - 1)]
+    taken, seen = [ring[first]], {racks[ring[first]]}
+    for node_id in others:
+        if racks[node_id] not in seen:
+            taken.append(node_id)
+            seen.add(racks[node_id])
+    taken += [node_id for node_id in others if node_id not in taken]
+    return tuple(taken[:replication_factor])
 
 
 def _rack_by_rack(brokers: Iterable[BrokerImage], led: dict[NodeId, int]) -> list[NodeId]:

@@ -5,7 +5,13 @@ from riverlog.metadata.delta import MetadataDelta, delta_of
 from riverlog.metadata.draft import after
 from riverlog.metadata.image import ConfigResourceType, MetadataImage
 from riverlog.metadata.placement import BrokerLoad
-from riverlog.metadata.records import ConfigRecord, MetadataRecord, PartitionChangeRecord, RemoveTopicRecord
+from riverlog.metadata.records import (
+    ClearElrRecord,
+    ConfigRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    RemoveTopicRecord,
+)
 from tests.unit.metadata.cluster import DEFAULTS, cluster, topic_id, with_topic
 
 
@@ -65,3 +71,13 @@ def test_settings_of_groups_are_not_those_of_nodes():
     assert (change.groups_configured, change.nodes_configured, change.configured) == (True, False, ())
     assert change.image.group_overrides("g") == {"consumer.session.timeout.ms": "50000"}
     assert list(change.image.configured(ConfigResourceType.GROUP)) == ["g"]
+
+
+def test_topics_whose_eligible_leaders_are_cleared_have_changed():
+    """Their partition epochs have grown, which their leaders must know."""
+    before = with_topic(with_topic(cluster(None), "orders", number=1), "bills", number=2)
+    before = after(before, [PartitionChangeRecord(0, topic_id(1), last_known_elr=(1,))])
+    for record in (ClearElrRecord("orders"), ClearElrRecord()):
+        assert names(delta(before, record).changed) == ["orders"]
+    assert delta(before, ClearElrRecord("bills")).changed == ()
+    assert delta(before, ClearElrRecord("unknown")).changed == ()

@@ -42,6 +42,15 @@ def test_followers_differ_from_round_to_round():
     assert len(set(placed)) == 6
 
 
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=7), st.integers(1, 4))
+def test_no_rack_has_two_replicas_while_another_has_none(racks, factor):
+    image = cluster(*racks)
+    factor = min(factor, len(racks))
+    for replicas in place(image, BrokerLoad(), partitions=2 * len(racks), replication_factor=factor):
+        assert len({image.brokers[each].rack for each in replicas}) == min(factor, len(set(racks)))
+
+
 def test_what_is_placed_counts_for_what_is_placed_next():
     image, load, leaders = cluster(None, None, None), BrokerLoad(), Counter()
     for _ in range(6):
@@ -71,3 +80,14 @@ def test_a_cordoned_directory_gets_nothing_new():
     assert open_directories(replace(broker, log_dirs=(first, second), cordoned_log_dirs=(first,))) == (second,)
     assert open_directories(replace(broker, log_dirs=(), cordoned_log_dirs=())) == ()
     assert open_directories(replace(broker, log_dirs=(first,), cordoned_log_dirs=(first,))) is None
+
+
+def test_what_one_broker_led_is_spread_over_the_others():
+    image, load, followers = cluster(*[None] * 6), BrokerLoad(), Counter()
+    for _ in range(120):
+        [replicas] = place(image, load, partitions=1, replication_factor=3)
+        load.add([PartitionRecord(replicas=replicas, leader=replicas[0])])
+        if replicas[0] == 1:
+            followers[replicas[1]] += 1
+    assert set(followers) == {2, 3, 4, 5, 6}
+    assert max(followers.values()) <= 2 * min(followers.values())
