@@ -8,6 +8,7 @@ from typing import TypeVar
 from riverlog.broker.handlers import load_handler
 from riverlog.client.network.security import Login, Security
 from riverlog.client.ports import Ports
+from riverlog.log.sync import SyncPlan
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.limits import DESCRIPTORS_ASSUMED
 from riverlog.model.ports import Workers
@@ -38,6 +39,20 @@ class PatientWorkers:
         result = work()
         await asyncio.sleep(self._random.random() * self._seconds_max)
         return result
+
+
+class WorkersThatFlushSlowly(PatientWorkers):
+    """Workers that take five seconds to flush the partitions of one topic."""
+
+    def __init__(self, random: Random, folder: str) -> None:
+        super().__init__(random)
+        self._folder = folder
+
+    async def _later(self, work: Callable[[], T]) -> T:
+        plans = [each for each in getattr(work, "args", ()) if isinstance(each, SyncPlan)]
+        if any(self._folder in file.path for plan in plans for file in plan.files):
+            await asyncio.sleep(5)
+        return await super()._later(work)
 
 
 class Universe:

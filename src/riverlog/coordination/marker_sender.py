@@ -50,13 +50,17 @@ class MarkerSender:
             begin = asyncio.get_running_loop().call_soon
             self._under_way[name] = begin(self._begin, name, wanted, coordinator_epoch, written)
 
-    async def close(self) -> None:
-        """Stop sending; whoever replays the coordinator's log begins again."""
+    def stop(self) -> "list[asyncio.Task[None]]":
+        """Stop sending; whoever replays the coordinator's log begins again. Return the tasks that are ending."""
         under_way = list(self._under_way.values())
         self._under_way.clear()
         for each in under_way:
             each.cancel()
-        await asyncio.gather(*(each for each in under_way if isinstance(each, asyncio.Task)), return_exceptions=True)
+        return [each for each in under_way if isinstance(each, asyncio.Task)]
+
+    async def close(self) -> None:
+        """Stop sending, and wait until nothing is under way."""
+        await asyncio.gather(*self.stop(), return_exceptions=True)
 
     def _begin(
         self,

@@ -1,7 +1,8 @@
 """A shard: the coordinator of what belongs to one partition of an internal topic.
 
 It is a machine that runs on that partition, and the timer that wakes it. It answers once it has read what was written
-there, and it is another one to those who check in each epoch in which this node leads the partition.
+there, and it is another one to those who check in each epoch in which this node leads the partition. Once it has
+resigned it writes nothing more.
 """
 
 import asyncio
@@ -89,13 +90,28 @@ class Shard(Generic[Machine, Fact]):
         except Damaged as damage:
             self.damage = damage
             raise
-        self.loaded = True
-        self._wake()
+        if not self._log.closed:  # another broker may have become the coordinator meanwhile
+            self.loaded = True
+            self._wake()
+
+    def is_committed(self, then: Callable[[], None]) -> bool:
+        """Return whether all of the log is committed, so that it can be read; else call `then` once that may be so.
+
+        Who has just become leader waits here: what the one before wrote may not be known to be committed yet.
+        """
+        return self._log.is_committed(then)
 
     def lead(self, epoch: LeaderEpoch) -> None:
         """Take note of the epoch in which this node leads the partition."""
         assert epoch >= self.epoch, f"{self.name} was led in epoch {self.epoch} and now is in {epoch}"
         self.epoch = epoch
+
+    def resign(self, error: Refusal) -> None:
+        """Refuse all who wait, also for what was decided and is not committed, and write nothing more."""
+        self.loaded = False
+        self._disarm()
+        self._log.close()
+        self._runner.drop(error)
 
     def absence(self) -> Refusal:
         """Return what is said to those who ask while it is not there: each time another one, since whatever is raised

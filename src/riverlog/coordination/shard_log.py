@@ -59,6 +59,8 @@ class ShardLog(Generic[Fact]):
         price: str | None = None,
         asked_again: Callable[[Sequence[Fact]], bool] = lambda facts: False,
     ) -> None:
+        self.closed = False
+        """Another broker writes here: nothing is read or written any more."""
         self._name = name
         self._asked_again = asked_again
         self._price = price
@@ -109,10 +111,33 @@ class ShardLog(Generic[Fact]):
             if code is ErrorCode.NONE:
                 committed.set_result(None)
             else:
-                committed.set_exception(_refusal(Refusal(code, f"{self._name} could not be written")))
+                committed.set_exception(_refusal(Refusal(code, self._uncommitted(code))))
 
         partition.when_committed(last_offset, done, seconds_max=None)  # it ends when the partition does, if not before
         return committed
+
+    def _uncommitted(self, code: ErrorCode) -> str:
+        if code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            return f"{self._name} has another leader, which may or may not have what was written last"
+        return f"{self._name} could not be written"
+
+    def is_committed(self, then: Callable[[], None]) -> bool:
+        """Return whether all that is in the partition is committed; else call `then` once that may be so."""
+        if not self.begun:
+            return True
+        try:
+            partition = self._partition()
+        except Refusal as refusal:
+            raise _refusal(refusal) from refusal
+        last_offset = Offset(partition.log.log_end_offset - 1)
+        if last_offset < partition.high_watermark:
+            return True
+        partition.when_committed(last_offset, lambda _code: then(), seconds_max=None)
+        return False
+
+    def close(self) -> None:
+        """Read and write nothing more: another broker leads the partition."""
+        self.closed = True
 
     def replay(self) -> Iterator[Fact]:
         """Read all facts that are there; whoever iterates may let time pass in between."""
@@ -123,9 +148,10 @@ class ShardLog(Generic[Fact]):
             offset = partition.log.log_start_offset
             while True:
                 try:
+                    partition = self._partition()  # another broker's, once time has passed
                     found = partition.replay(offset, bytes_max=REPLAY_READ_BYTES)
                 except Refusal:
-                    flaw = partition.log.quarantine.at(offset)
+                    flaw = None if self.closed else partition.log.quarantine.at(offset)
                     if flaw is None:
                         raise
                     self._left_out(flaw, partition.log.folder)
@@ -176,6 +202,8 @@ class ShardLog(Generic[Fact]):
             return []
 
     def _partition(self) -> Partition:
+        if self.closed:
+            raise Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._name} is another broker's by now")
         partition = self._replicas.get(self._name.topic, self._name.partition)
         if partition is None:
             raise Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._name} is not here")

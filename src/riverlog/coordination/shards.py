@@ -1,9 +1,11 @@
-"""The shards of one internal topic on this node, one for each partition.
+"""The shards of one internal topic on this node, one for each partition that it leads.
 
-What is coordinated (a group, a transactional id) belongs to the partition that its name hashes to. A partition that was
-never written has an empty machine at once; the others are read in the background after a start, and whoever asks
-meanwhile is told to ask again. When a partition's log fails, those who wait are told, and it is read again a little
-later. One whose log is damaged stays away if its machine needs all of it; the others do not wait for it.
+What is coordinated (a group, a transactional id) belongs to the partition that its name hashes to, and to the broker
+that leads it: when another one does, all that was under way is refused, and nothing is decided here any more. A
+partition that was never written has an empty machine at once; the others are read in the background, once all of their
+logs is committed, and whoever asks meanwhile is told to ask again. When a partition's log fails, those who wait are
+told, and it is read again a little later. One whose log is damaged stays away if its machine needs all of it; the
+others do not wait for it.
 """
 
 import asyncio
@@ -25,6 +27,7 @@ from riverlog.coordination.shard import Shard
 from riverlog.coordination.shard_log import Damaged
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.metadata.delta import MetadataDelta
+from riverlog.metadata.image import TopicImage
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, TopicId, TopicPartition
 from riverlog.model.machine import Command, ReplicatedMachine
@@ -50,7 +53,7 @@ class Shards(ABC, Generic[Machine, Fact]):
         self._replicas = replicas
         self._clock = clock
         self._random = random
-        self._shards: dict[int, Shard[Machine, Fact]] = {}  # of the partitions that were used or written so far
+        self._shards: dict[int, Shard[Machine, Fact]] = {}  # of those led here that were used or written so far
         self._to_load: asyncio.Queue[Shard[Machine, Fact]] = asyncio.Queue()
         self._away: dict[int, tuple[float, float]] = {}  # by partition: when its log failed last, and for how long
         self._stopping = False
@@ -67,21 +70,26 @@ class Shards(ABC, Generic[Machine, Fact]):
     async def run(self) -> None:
         """Read what was written, one partition after the other, now and when a log has failed."""
         topic = self._metadata.image.topic(self.TOPIC)
-        for index in range(0 if topic is None else topic.partition_count):
-            if self._replicas.has_folder(TopicPartition(self.TOPIC, index)):
-                self._shard(index)
+        if topic is not None:
+            self._lead_and_resign(topic)
         while True:
             await asyncio.sleep(0)  # opening a log may take its time, and there may be many
             shard = await self._to_load.get()
-            if self._shards.get(shard.name.partition) is shard:
-                try:
-                    await self._replicas.wait_recovered(shard.name)
-                    await shard.load()
-                    self._loaded(shard)
-                except Damaged as damage:
-                    self._log.error("coordinator offline", partition=str(shard.name), detail=damage.message)
-                except Exception as error:  # of the disk, or in what it holds
-                    self._failed(shard, error)
+            if self._is_current(shard):
+                await self._load(shard)
+
+    async def _load(self, shard: Shard[Machine, Fact]) -> None:
+        try:
+            await self._replicas.wait_recovered(shard.name)
+            if not shard.is_committed(lambda: self._to_load.put_nowait(shard)):
+                return
+            await shard.load()
+            if shard.loaded:
+                self._loaded(shard)
+        except Damaged as damage:
+            self._log.error("coordinator offline", partition=str(shard.name), detail=damage.message)
+        except Exception as error:  # of the disk, or in what it holds
+            self._failed(shard, error)
 
     def stop_waiting(self) -> None:
         """Warn those who wait for somebody else that their coordinator goes away: the node is about to stop."""
@@ -99,17 +107,21 @@ class Shards(ABC, Generic[Machine, Fact]):
         It ends with a Refusal where there is no coordinator, or not yet.
         """
         try:
-            index = self._index_of(name)
+            shard = self._shard(self._index_of(name))
         except Refusal as refusal:
             return refused(refusal)
-        return self._shard(index).submit(command)
+        return shard.submit(command)
 
     def submit_to(self, index: int, command: Command[Fact, Reply]) -> "asyncio.Future[Reply]":
         """Submit to the shard of a partition now, as above."""
-        return self._shard(index).submit(command)
+        try:
+            shard = self._shard(index)
+        except Refusal as refusal:
+            return refused(refusal)
+        return shard.submit(command)
 
     def submit_to_all(self, command: Command[Fact, Reply]) -> "list[asyncio.Future[Reply]]":
-        """Ask every shard that was ever used, as above; not one that is damaged, because waiting is of no use."""
+        """Ask every shard here that was ever used, as above; not one that is damaged: waiting is of no use."""
         return [shard.submit(command) for shard in self if shard.damage is None]
 
     def damage(self) -> dict[int, Damaged]:
@@ -121,10 +133,26 @@ class Shards(ABC, Generic[Machine, Fact]):
         return TopicPartition(self.TOPIC, self._index_of(name))
 
     def check_loaded(self, index: int) -> None:
-        """Begin the shard of a partition if nobody has; Refusal where it is still reading its log."""
+        """Begin the shard of a partition if nobody has; Refusal where it is still reading its log, or not here."""
         shard = self._shard(index)
         if not shard.loaded:
             raise shard.absence()
+
+    def lead(self, index: int, epoch: LeaderEpoch) -> None:
+        """Coordinate what belongs to a partition: this node leads it in this epoch. What was written is read first."""
+        shard = self._shards.get(index)
+        if shard is not None:
+            shard.lead(epoch)
+        elif self._replicas.has_folder(TopicPartition(self.TOPIC, index)):
+            self._begin(index, epoch)
+
+    def resign(self, index: int) -> None:
+        """Refuse all who wait, and coordinate nothing that belongs to a partition: another broker leads it, or none."""
+        shard = self._shards.pop(index, None)
+        if shard is not None:
+            self._log.info("coordinator resigned", partition=str(shard.name), epoch=shard.epoch)
+            shard.resign(_elsewhere(shard.name))
+            self._resigned(shard)
 
     def loading(self) -> int:
         """Count the shards that are not there yet."""
@@ -155,13 +183,16 @@ class Shards(ABC, Generic[Machine, Fact]):
     def _loaded(self, shard: Shard[Machine, Fact]) -> None:
         """Catch up, in a shard that has read its log, with what it missed."""
 
+    def _resigned(self, shard: Shard[Machine, Fact]) -> None:
+        """End what a shard that is not this node's any more has under way elsewhere."""
+
     def _internal(self, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> TopicCreation:
-        """Describe a topic that keeps the newest fact about everything, on no more brokers than there are."""
+        """Describe a topic that keeps the newest fact about everything, on no more brokers than live."""
         return TopicCreation(
             self.TOPIC,
             TopicId(UUID(int=self._random.getrandbits(128), version=4)),
             partitions,
-            min(replication_factor, len(self._metadata.image.brokers)),
+            min(replication_factor, sum(broker.is_active for broker in self._metadata.image.brokers.values()) or 1),
             configs={"cleanup.policy": "compact", **configs},
         )
 
@@ -172,18 +203,32 @@ class Shards(ABC, Generic[Machine, Fact]):
         return index_of(name, topic.partition_count)
 
     def _shard(self, index: int) -> Shard[Machine, Fact]:
-        """Return the shard of a partition, and begin it when it is asked for the first time."""
+        """Return the shard of a partition, and begin it when it is asked for the first time; Refusal where this node
+        does not lead the partition."""
         shard = self._shards.get(index)
         if shard is None:
             topic = self._metadata.image.topic(self.TOPIC)
             assert topic is not None, "whoever knows an index knows the topic"
-            epoch = topic.partition(index).leader_epoch
-            shard = self._shards[index] = self._new_shard(TopicPartition(self.TOPIC, index), epoch)
-            if not shard.begin():
-                self._to_load.put_nowait(shard)
+            facts = topic.partition(index)
+            if facts.leader != self._metadata.settings.node_id:
+                raise _elsewhere(TopicPartition(self.TOPIC, index))
+            shard = self._begin(index, facts.leader_epoch)
         return shard
 
+    def _begin(self, index: int, epoch: LeaderEpoch) -> Shard[Machine, Fact]:
+        shard = self._shards[index] = self._new_shard(TopicPartition(self.TOPIC, index), epoch)
+        if not shard.begin():
+            self._to_load.put_nowait(shard)
+        return shard
+
+    def _is_current(self, shard: Shard[Machine, Fact]) -> bool:
+        """Return whether a shard still is the one of its partition."""
+        return self._shards.get(shard.name.partition) is shard
+
     def _failed(self, shard: Shard[Machine, Fact], error: Exception) -> None:
+        """Load a shard again a little later, unless it is another broker's by now."""
+        if not self._is_current(shard):
+            return
         if isinstance(error, Refusal):  # the disk is in the way, which has a line of its own
             self._log.error("coordinator away", partition=str(shard.name), detail=error.message)
         else:
@@ -208,12 +253,23 @@ class Shards(ABC, Generic[Machine, Fact]):
             self._shards = {}
         for topic in delta.changed:
             if topic.name == self.TOPIC:
-                for shard in self:
-                    shard.lead(topic.partition(shard.name.partition).leader_epoch)
+                self._lead_and_resign(topic)
+
+    def _lead_and_resign(self, topic: TopicImage) -> None:
+        """Coordinate what belongs to the partitions that this node leads, and nothing else."""
+        for facts in topic.partitions:
+            if facts.leader == self._metadata.settings.node_id:
+                self.lead(facts.index, facts.leader_epoch)
+            else:
+                self.resign(facts.index)
 
     def _dismiss(self, reason: str) -> None:
         for shard in self:
             shard.dismiss(Refusal(ErrorCode.NOT_COORDINATOR, reason))
+
+
+def _elsewhere(name: TopicPartition) -> Refusal:
+    return Refusal(ErrorCode.NOT_COORDINATOR, f"{name} is not led by this broker; look for the coordinator again")
 
 
 @lru_cache(maxsize=COORDINATED_NAMES_PLACED_MAX)

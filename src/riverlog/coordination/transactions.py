@@ -62,12 +62,12 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
         self._producer_ids = producer_ids
         self._markers = markers
         self._stats = stats
-        self._sender: MarkerSender | None = None
+        self._senders: dict[Shard[TransactionsMachine, StateFact], MarkerSender] = {}
 
     async def close(self) -> None:
         """Send no more markers, and wait until all that was decided is committed."""
-        if self._sender is not None:
-            await self._sender.close()
+        for sender in self._senders.values():
+            await sender.close()
         await super().close()
 
     def decide(self, command: "InitProducer | EndTransaction | JoinBatch") -> "asyncio.Future[ProducerReply]":
@@ -129,10 +129,8 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
         from riverlog.transactions.commands import TransactionTimerDue
         from riverlog.transactions.machine import TransactionsMachine
 
-        sender = self._sender
-        if sender is None:
-            sender = self._sender = MarkerSender(self._markers, lambda: self._metadata.image, self._stats)
-        return Shard(
+        sender = MarkerSender(self._markers, lambda: self._metadata.image, self._stats)
+        shard = Shard(
             name,
             epoch,
             self._replicas,
@@ -143,6 +141,12 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
             failed=self._failed,
             carry_out=partial(self._carry_out, sender),
         )
+        self._senders[shard] = sender
+        return shard
+
+    def _resigned(self, shard: "Shard[TransactionsMachine, StateFact]") -> None:
+        """Send no markers for a shard: the broker that coordinates from now on sends them in its own epoch."""
+        self._senders.pop(shard).stop()
 
     def _carry_out(
         self, sender: "MarkerSender", shard: "Shard[TransactionsMachine, StateFact]", effects: "tuple[Effect, ...]"

@@ -12,18 +12,22 @@ from riverlog.metadata.delta import delta_of
 from riverlog.metadata.draft import after
 from riverlog.metadata.records import PartitionChangeRecord
 from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import TopicPartition
 from riverlog.model.internal_topics import OFFSETS_TOPIC
+from riverlog.node import Node
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.api_versions import OWN_SOFTWARE, ApiVersionsRequest
+from riverlog.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from riverlog.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from riverlog.wire.messages.heartbeat import HeartbeatRequest
 from riverlog.wire.messages.list_groups import ListGroupsRequest
 from riverlog.wire.messages.list_transactions import ListTransactionsRequest
 from tests.support import coordinator_lines
-from tests.support.asking import Line, serving
-from tests.support.group_lines import GROUP, commit, committed, prepared
-from tests.support.world import Universe
+from tests.support.asking import Line, connected, serving
+from tests.support.group_lines import GROUP, commit, committed, in_a_group, join_request, prepared
+from tests.support.second_broker import SecondBroker
+from tests.support.world import Universe, WorkersThatFlushSlowly
 
 
 @pytest.mark.parametrize(
@@ -135,3 +139,82 @@ async def test_a_damaged_record_takes_its_transactional_ids_away_and_no_others()
                 node.parts.transactions.check_loaded(damaged.partition)
         kept = node.parts.transactions.damage()[damaged.partition].__traceback__
         assert len(list(traceback.walk_tb(kept))) < 10, "who asks again and again takes no memory"
+
+
+async def with_groups_elsewhere(line: Line, node: Node) -> SecondBroker:
+    """Have another broker lead the only partition of the groups' topic."""
+    other = await SecondBroker.join(node)
+    await other.create(OFFSETS_TOPIC, (2, 1), cleanup_policy="compact")
+    await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("t", 2, 1)]))
+    return other
+
+
+async def test_what_another_broker_coordinates_is_refused_and_not_listed() -> None:
+    async with serving() as (line, node):
+        other = await with_groups_elsewhere(line, node)
+        assert await commit(line, "t", 1) is ErrorCode.NOT_COORDINATOR
+        assert node.parts.groups.submit_to_all(ListGroups()) == []
+        with pytest.raises(Refusal) as refused:
+            node.parts.groups.check_loaded(0)
+        assert refused.value.code is ErrorCode.NOT_COORDINATOR
+        assert not node.parts.replicas.has_folder(TopicPartition(OFFSETS_TOPIC, 0))
+        await other.fence()
+        assert await commit(line, "t", 1) is ErrorCode.NONE
+
+
+async def test_a_coordinator_resigns_at_once_and_reads_its_log_when_it_leads_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    universe = Universe()
+    async with serving(universe) as (line, node):
+        other = await with_groups_elsewhere(line, node)
+        await other.fence()
+        assert await commit(line, "t", 1) is ErrorCode.NONE
+        await in_a_group(line)
+        parked = (await connected(universe)).send(ApiKey.JOIN_GROUP, 3, join_request())
+        await asyncio.sleep(0.01)
+        assert not parked.done()
+        await other.lead(OFFSETS_TOPIC)
+        assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
+        assert await commit(line, "t", 2) is ErrorCode.NOT_COORDINATOR
+        await asyncio.sleep(6)
+        assert list(node.parts.groups) == [], "nobody brings it back"
+        assert not [each for each in caplog.records if each.levelname == "ERROR"]
+        await other.fence()
+        await asyncio.sleep(0.01)
+        assert await committed(line, "t") == 1
+        (shard,) = node.parts.groups
+        assert shard.epoch == other.facts(OFFSETS_TOPIC).leader_epoch
+
+
+async def test_a_new_coordinator_waits_until_all_of_its_log_is_committed() -> None:
+    universe = Universe()
+    universe.workers = WorkersThatFlushSlowly(universe.random, f"/{OFFSETS_TOPIC}-")
+    async with serving(universe, durability="fsync") as (line, node):
+        other = await with_groups_elsewhere(line, node)
+        await other.fence()
+        waiting = asyncio.ensure_future(commit(line, "t", 1))
+        await other.lead(OFFSETS_TOPIC)
+        assert await waiting is ErrorCode.NOT_COORDINATOR
+        await other.fence()
+        assert await commit(line, "t", 2) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        await asyncio.sleep(11)
+        assert await committed(line, "t") == 1
+
+
+async def test_a_coordinator_that_resigns_while_it_reads_its_log_stays_away() -> None:
+    async with serving() as (line, node):
+        other = await with_groups_elsewhere(line, node)
+        await other.fence()
+        for offset in range(3_000):
+            await commit(line, "t", offset)
+        await other.lead(OFFSETS_TOPIC)
+        await other.fence()
+        (first,) = node.parts.groups
+        assert not first.loaded
+        node.parts.groups.resign(0)
+        node.parts.groups.lead(0, other.facts(OFFSETS_TOPIC).leader_epoch)
+        (second,) = node.parts.groups
+        await asyncio.sleep(1)
+        assert (first.loaded, second.loaded) == (False, True)
+        assert await committed(line, "t") == 2_999

@@ -16,7 +16,7 @@ from riverlog import Producer as Client
 from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import TopicId, TopicPartition
+from riverlog.model.ids import ProducerId, TopicId, TopicPartition
 from riverlog.model.internal_topics import TRANSACTIONS_TOPIC
 from riverlog.model.transactions import MarkerPort, ProducerIdentity, TransactionOutcome, TransactionVersion
 from riverlog.node import Node
@@ -24,10 +24,12 @@ from riverlog.observe.metrics import TransactionsSample
 from riverlog.transactions.commands import AddPartitions, DescribeTransactions, EndTransaction, InitProducer
 from riverlog.transactions.records import TransactionFact
 from riverlog.transactions.states import Transaction, TransactionState
+from tests.support import coordinator_lines
 from tests.support.asking import serving
 from tests.support.coordinators import transactions_of
 from tests.support.markers import FaultyMarkers, Markers
 from tests.support.members import ADDRESS
+from tests.support.second_broker import SecondBroker
 from tests.support.transactions import ID, P0, P1, V2, producer_of
 from tests.support.world import Universe
 
@@ -273,3 +275,31 @@ def test_a_node_without_transactions_does_not_import_their_machine() -> None:
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     of_partitions = ["riverlog.transactions", "riverlog.transactions.limits", "riverlog.transactions.verification"]
     assert sorted(run.stdout.split()) == of_partitions
+
+
+async def test_a_coordinator_that_resigns_sends_no_markers_and_the_next_one_does() -> None:
+    async with serving() as (line, node):
+        other = await SecondBroker.join(node)
+        await other.create(TRANSACTIONS_TOPIC, (2, 1), cleanup_policy="compact")
+        await other.create("t", (2, 1))
+        await other.fence()
+        producer = await coordinator_lines.init(line)
+        assert await coordinator_lines.add(line, producer) == [ErrorCode.NONE]
+        await other.lead("t")
+        await coordinator_lines.end(line, producer)
+        stats = node.stats.transactions
+        await asyncio.sleep(1)
+        assert stats.markers_waiting == 1
+        await other.lead(TRANSACTIONS_TOPIC)
+        await asyncio.sleep(0)
+        assert stats.markers_waiting == 0
+        retried = stats.markers_retried
+        await asyncio.sleep(5)
+        assert stats.markers_retried == retried
+        await other.fence()
+        await asyncio.sleep(1)
+        partition = node.parts.replicas.get("t", 0)
+        assert partition is not None
+        assert partition.log.log_end_offset == 1, "the marker"
+        assert partition.log.producers.get(ProducerId(producer.producer_id)).coordinator_epoch == 3  # type: ignore[union-attr]
+        assert (await coordinator_lines.described(line)).transaction_state == "CompleteCommit"

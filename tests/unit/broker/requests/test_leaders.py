@@ -1,12 +1,9 @@
 """What clients are told that asked a broker which does not lead a partition."""
 
-import asyncio
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
-from riverlog.log.sync import SyncPlan
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -27,21 +24,10 @@ from riverlog.wire.messages.write_txn_markers import (
 from tests.support.asking import Line, serving
 from tests.support.batches import batch_of
 from tests.support.second_broker import OTHER, SecondBroker
-from tests.support.world import PatientWorkers, Universe
+from tests.support.world import Universe, WorkersThatFlushSlowly
 
-T = TypeVar("T")
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 MINUTE_MS = 60_000
-
-
-class WorkersThatFlushSlowly(PatientWorkers):
-    """Workers that take some seconds to flush a partition."""
-
-    async def _later(self, work: Callable[[], T]) -> T:
-        plans = [each for each in getattr(work, "args", ()) if isinstance(each, SyncPlan)]
-        if any("/orders-" in file.path for plan in plans for file in plan.files):
-            await asyncio.sleep(5)
-        return await super()._later(work)
 
 
 def produce(*indexes: int, acks: int = -1, topic_id: Any = None) -> ProduceRequest:
@@ -147,7 +133,7 @@ async def test_a_leader_change_ends_what_waits_and_what_is_repeated(indexes: tup
 @pytest.mark.parametrize("indexes", [(0,), (0, 1)])
 async def test_a_producer_that_waits_is_told_who_leads(indexes: tuple[int, ...]) -> None:
     universe = Universe()
-    universe.workers = WorkersThatFlushSlowly(universe.random)
+    universe.workers = WorkersThatFlushSlowly(universe.random, "/orders-")
     async with serving(universe) as (line, node):
         other = await SecondBroker.join(node)
         await other.create("orders", (2, 1), (2, 1), durability="fsync")
