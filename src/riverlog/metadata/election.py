@@ -116,7 +116,7 @@ def partition_change(
         recovery=recovery,
         directories=directories,
         eligible=eligible,
-        last_known=_last_known(partition, leader, isr, rules),
+        last_known=_last_known(partition, leader, rules),
     )
 
 
@@ -162,7 +162,7 @@ def _leader(
     for each in replicas:
         if each in complete and candidates.can_lead(each, partition):
             return each, False
-    last = partition.rare.last_known_elr
+    last = [each for each in partition.rare.last_known_elr if each in replicas]
     if rules.keeps_eligible and not complete and len(last) == 1 and candidates.can_lead(last[0], partition):
         return last[0], True
     if election is Election.UNCLEAN:
@@ -172,14 +172,12 @@ def _leader(
     return NO_NODE, False
 
 
-def _last_known(partition: PartitionImage, leader: NodeId, isr: ReplicaIds, rules: LeaderRules) -> ReplicaIds:
-    """Return who led last, as long as nobody leads and nobody is in sync."""
+def _last_known(partition: PartitionImage, leader: NodeId, rules: LeaderRules) -> ReplicaIds:
+    """Return who led last, as long as nobody leads."""
     known = partition.rare.last_known_elr
     if not rules.keeps_eligible or leader != NO_NODE:
         return () if rules.keeps_eligible else known
-    if not isr and partition.isr and partition.leader != NO_NODE:
-        return (partition.leader,)
-    return known
+    return known if partition.leader == NO_NODE else (partition.leader,)
 
 
 def _directories(

@@ -66,7 +66,7 @@ class RareState(NamedTuple):
     eligible_leader_replicas: ReplicaIds = ()
     """Replicas out of sync that have all that was committed, since nothing was committed without them."""
     last_known_elr: ReplicaIds = ()
-    """Who led last, where nobody leads and nobody is eligible."""
+    """Who led last, where nobody leads."""
     leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
 
 

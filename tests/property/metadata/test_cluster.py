@@ -70,7 +70,7 @@ class Complete:
             complete.discard(restarted)
         recovers = bool(now.rare.leader_recovery_state)
         if old is not None and now.leader not in (old.leader, NO_NODE):
-            if recovers and not old.isr and now.leader not in old.rare.eligible_leader_replicas:
+            if recovers and now.leader not in (*old.isr, *old.rare.eligible_leader_replicas):
                 self.losses += 1
                 complete.clear()
                 complete.add(now.leader)

@@ -103,6 +103,13 @@ CASES = {
         {"isr": (1,), "leader": 1, "last_known_elr": (), "leader_recovery_state": RECOVERING},
     ),
     "but only if it is there": (partition((), -1, last_known_elr=ids(1)), Target(), ELIGIBLE, (2, 3), None),
+    "and only if it still is a replica": (
+        partition((), -1, ids(1, 2), adding_replicas=ids(2), last_known_elr=ids(2)),
+        Target(replicas=ids(1), adding=()),
+        ELIGIBLE,
+        (1, 2),
+        {"leader": -1, "replicas": (1,), "adding_replicas": (), "directories": (A,)},
+    ),
     "nobody is eligible beside enough in sync": (
         partition(ids(1), 1, eligible_leader_replicas=ids(2, 3)),
         Target(ids(1, 2)),

@@ -120,15 +120,14 @@ def _reverted(partition: PartitionImage, *, unclean: bool) -> Target:
     adding = partition.rare.adding_replicas
     replicas = tuple(each for each in partition.replicas if each not in adding)
     isr = tuple(each for each in partition.isr if each not in adding)
-    if not replicas or (partition.isr and not isr and not unclean):
+    has_complete = bool(isr) or any(each in replicas for each in partition.rare.eligible_leader_replicas)
+    if not replicas or not (has_complete or unclean):
         raise Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "None of the replicas from before is in sync: records would be lost. Let the move end, or set "
             "unclean.leader.election.enable for the topic.",
         )
-    if partition.isr and not isr:
-        isr = replicas[:1]
-    return Target(isr=isr, replicas=replicas, adding=(), removing=())
+    return Target(isr=isr if has_complete else replicas[:1], replicas=replicas, adding=(), removing=())
 
 
 def _directory_of(image: MetadataImage, topic: TopicImage, partition: PartitionImage) -> Callable[[NodeId], UUID]:
