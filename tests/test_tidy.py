@@ -21,11 +21,13 @@ DOCUMENTS: Final = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "
 
 TESTED_ELSEWHERE: Final = {
     "__main__": "two lines; every e2e test of the command line goes through the same main()",
+    "broker.requests.forwarded": "a table; test_forwarder.py and test_envelope.py use what is in it",
     "broker.requests.context": "types and lookups of one line, used in the tests of every handler",
     "partitions.retry_later": "an exception without behaviour, used in the tests of whoever raises it",
     "cli.metadata_records": "test_log.py of the commands sees it in all forms",
     "controller.quorum_ports": "types without behaviour; test_quorum_of_three.py is on both sides of them",
     "groups.consumer.assignors.subscriber": "types without behaviour, used in the tests of every assignor",
+    "node_world": "the ports of a node; every simulated node brings its own",
     "raft.effects": "types without behaviour; the tests of every role look at them",
     "raft.events": "types without behaviour; every test of the machine hands them over",
     "raft.exchange.log_name": "words of one line; the tests of requests and responses see each of them",

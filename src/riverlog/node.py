@@ -4,15 +4,12 @@ Nothing else creates long-lived parts, and nothing else hands out the real world
 """
 
 import asyncio
-import random
-import secrets
-import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable, Set
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from riverlog import __version__
@@ -22,12 +19,9 @@ from riverlog.broker.requests.authorization import AllowEveryone
 from riverlog.broker.requests.context import Services
 from riverlog.broker.requests.dispatch import Dispatcher, HandlerLoader
 from riverlog.controller.controller import Controller
-from riverlog.controller.folder_check import check_folder
-from riverlog.controller.log import MetadataLog
-from riverlog.controller.past import QuorumPast
+from riverlog.controller.opening import check_formatted, reachable
 from riverlog.controller.producer_ids import ProducerIds
-from riverlog.controller.quorum import MetadataQuorum
-from riverlog.controller.storage import METADATA_FOLDER, METADATA_PARTITION, MetadataStorage
+from riverlog.controller.storage import METADATA_FOLDER
 from riverlog.controller.view import MetadataView
 from riverlog.coordination.groups import GroupCoordinator
 from riverlog.coordination.marker_writer import MarkerWriter
@@ -35,18 +29,20 @@ from riverlog.coordination.offsets import TransactionalOffsets
 from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.log.directory import LogDirectory
 from riverlog.log.identity import check_first, find
-from riverlog.metadata.commands.only_broker import RegisterOnlyBroker, ReportDirectories, known_directories
+from riverlog.metadata.commands.only_broker import known_directories
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.descriptors import DescriptorShares
 from riverlog.model.disk_errors import SHORTAGE
 from riverlog.model.endpoints import Endpoint
-from riverlog.model.errors import InvariantBroken, Refusal
+from riverlog.model.errors import InvariantBroken
 from riverlog.model.ids import Address
-from riverlog.model.limits import DESCRIPTORS_ASSUMED, DESCRIPTORS_PLENTY
-from riverlog.model.ports import Clock, Disk, Network, Processes, Random, Workers
+from riverlog.model.limits import DESCRIPTORS_PLENTY
 from riverlog.model.settings import NodeSettings
 from riverlog.model.uuids import encode_uuid
+from riverlog.node_controller import ControllerPart
 from riverlog.node_metrics import NodeMetrics
+from riverlog.node_registration import BrokerRegistration
+from riverlog.node_world import World
 from riverlog.observe.containment import keep_running
 from riverlog.observe.logging import get_logger
 from riverlog.observe.metrics import PipelineSample
@@ -65,41 +61,15 @@ from riverlog.partitions.registry import NodeDirectory, PartitionRegistry
 from riverlog.partitions.removal import PartitionRemoval
 from riverlog.partitions.replicas import Replicas
 from riverlog.partitions.turn import Turn
-from riverlog.raft.voters import ReplicaKey, Voter, VoterSet
-from riverlog.runner import Stopped
 from riverlog.upkeep.cleaner import Cleaner
 from riverlog.upkeep.scrubber import Scrubber
 from riverlog.upkeep.upkeep import Upkeep
 from riverlog.wire.apis import API_BY_KEY
-from riverlog.world.clock import SystemClock
 from riverlog.world.descriptors import raise_descriptor_limit
-from riverlog.world.disk import FileSystem
-from riverlog.world.network import TcpNetwork
 from riverlog.world.processes import SystemProcesses
-from riverlog.world.workers import ThreadWorkers
 
 if TYPE_CHECKING:
     from riverlog.checkpoints.server import CheckpointServer
-
-_WORKER_THREADS: Final = 8
-_EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """The ports, as one node uses them; the real ones unless others are given."""
-
-    clock: Clock = field(default_factory=SystemClock)
-    disk: Disk = field(default_factory=FileSystem)
-    network: Network = field(default_factory=TcpNetwork)
-    workers: Workers = field(default_factory=lambda: ThreadWorkers(_WORKER_THREADS))
-    random: Random = field(default_factory=lambda: random.Random(secrets.randbits(128)))
-    processes: Processes | None = None
-    """Without other processes their work is done by the workers."""
-    secret: str = field(default_factory=secrets.token_hex, repr=False)
-    """What the node's own parts authenticate with."""
-    descriptors_max: int = DESCRIPTORS_ASSUMED
-    """Open files and sockets that the process may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +126,14 @@ class Node:
         self._processes = self._world.processes or InProcessWork(self._world.workers)
         self._closing.push_async_callback(self._processes.close)
         self._registry = PartitionRegistry()
+        self._part: ControllerPart | None = None
         self._parts: Parts | None = None
         self._serving = False
         self._failed = asyncio.Event()
         self._checkpoint_server: CheckpointServer | None = None
-        self._reporting: asyncio.Task[None] | None = None
+        self._checkpoints = DirectoryCheckpoints(self._registry, self._world.workers)
+        self._removal = PartitionRemoval(self._registry, self._checkpoints, self._world.workers, self._world.random)
+        self._registration: BrokerRegistration | None = None
         self._log = get_logger("riverlog.node")
 
     async def start(self) -> None:
@@ -176,14 +149,43 @@ class Node:
                 connections_max=min(self._shares.connections, self._settings.max_connections),
             )
         try:
-            parts = self._parts = self._open_data()
-            server = self._open_server(parts)
-            await self._open_metrics(parts.metrics)
-            self._open_checkpoints()
-            await self._register(parts)
+            part = self._part = self._open_controller()
+            if not part.is_alone:
+                await self._join(part)
+            if self._settings.is_broker:
+                await self._start_broker(part)
         except BaseException:
             await self._closing.aclose()
             raise
+        self._serving = True
+        self._log.info(
+            "node ready",
+            kafka=",".join(map(str, self.endpoints)) or "off",
+            controller=",".join(map(str, part.endpoints)) or "off",
+            metrics=str(self.metrics or "off"),
+        )
+
+    async def _join(self, part: ControllerPart) -> None:
+        """Serve other controllers, and wait until somebody leads them and what is committed is here."""
+        part.open_listeners(
+            self.stats,
+            self._turn,
+            ColdReads(self._world.workers),
+            connections_max=self._shares.connections,
+            failed=partial(self._contain, "request"),
+        )
+        self._run_beside("idle connections of controllers", part.look_after_connections)
+        if self._settings.is_broker:
+            await part.catch_up()
+
+    async def _start_broker(self, part: ControllerPart) -> None:
+        """Open the partitions, register, and serve clients."""
+        parts = self._parts = self._open_parts(part)
+        server = self._open_server(parts, part)
+        await self._open_metrics(parts.metrics)
+        self._open_checkpoints()
+        self._registration = BrokerRegistration(self._settings, self._world, self._registry, part)
+        await self._registration.join(self.endpoints, parts.assignment, self._run_beside)
         server.serve()
         upkeep = Upkeep(
             parts.registry, parts.replicas, parts.checkpoints, parts.removal, parts.settings, self._world.clock
@@ -195,8 +197,6 @@ class Node:
         self._run_beside("scrubbing", self._scrubber(parts).run)
         self._run_beside("groups", parts.groups.run)
         self._run_beside("transactions", parts.transactions.run)
-        self._serving = True
-        self._log.info("node ready", kafka=",".join(map(str, self.endpoints)), metrics=str(self.metrics or "off"))
 
     async def run(self) -> BaseException:
         """Wait for a failure that ends the node, and return it."""
@@ -209,7 +209,19 @@ class Node:
         if self._serving:
             self._serving = False
             self._log.info("node stopping")
+            if self._registration is not None:
+                await self._registration.leave()
         await self._closing.aclose()
+
+    @property
+    def part(self) -> ControllerPart:
+        """Return the node's share in the cluster's metadata; it has been started."""
+        assert self._part is not None
+        return self._part
+
+    @property
+    def controller(self) -> Controller:
+        return self.part.controller
 
     @property
     def parts(self) -> Parts:
@@ -219,40 +231,27 @@ class Node:
 
     # -- the parts, in the order in which they start
 
-    def _open_data(self) -> Parts:
-        """Open the log directories, read the metadata, and build what works on both."""
+    def _open_controller(self) -> ControllerPart:
+        """Open the first log directory, and the metadata in it; take part in the quorum."""
         world, settings, registry = self._world, self._settings, self._registry
-        checkpoints = DirectoryCheckpoints(registry, world.workers)
-        removal = PartitionRemoval(registry, checkpoints, world.workers, world.random)
-        self._closing.push_async_callback(checkpoints.close)
-        self._closing.push_async_callback(removal.finish)
+        self._closing.push_async_callback(self._checkpoints.close)
+        self._closing.push_async_callback(self._removal.finish)
+        check_formatted(world.disk, settings)
         check_first(world.disk, settings.log_dirs, METADATA_FOLDER, cluster_id=settings.cluster_id)
         registry.directories.append(self._open_directory(settings.log_dirs[0]))
         logs = registry.directories[0].logs
-        found = check_folder(
-            world.disk,
-            f"{settings.log_dirs[0]}/{METADATA_FOLDER}",
-            flushed=logs.recovery_point(METADATA_PARTITION),
-            after_clean_stop=logs.clean,
-        )
-        key = ReplicaKey(settings.node_id, logs.identity.directory_id)
-        past = QuorumPast.of(found, key, VoterSet.of([Voter(key, ())]))
-        past.check_only_voter(found.folder, key)
-        storage = MetadataStorage.open(
-            world.disk,
-            world.clock,
-            found,
-            note_flushed=partial(logs.note_flushed, METADATA_PARTITION),
-            lower_flushed=partial(logs.lower_flushed, METADATA_PARTITION),
-        )
-        quorum = MetadataQuorum(storage, world.clock, world.workers, world.random, key=key, past=past)
-        log = MetadataLog(quorum, world.clock, world.workers)
         metadata = MetadataView(settings)
-        controller = Controller(log=log, view=metadata, clock=world.clock, failed=self._metadata_failed)
-        producer_ids = ProducerIds(controller, settings.node_id)
-        self._closing.push_async_callback(controller.close)
+        part = ControllerPart(settings, world, logs, metadata, cluster_id=self.cluster_id, failed=self._metadata_failed)
+        self._closing.push_async_callback(part.close)
         with objects_that_stay():
-            controller.start()
+            part.controller.start()
+        return part
+
+    def _open_parts(self, part: ControllerPart) -> Parts:
+        """Build what works on the metadata, which are read as far as they are committed."""
+        world, settings, registry = self._world, self._settings, self._registry
+        metadata, controller, requests = part.view, part.controller, part.requests
+        producer_ids = ProducerIds(requests)
         self._open_other_directories(known_directories(metadata.image, settings.node_id))
         assignment = DirectoryAssignment(settings.node_id, registry, metadata, world.random)
         assignment.start()
@@ -261,7 +260,7 @@ class Node:
             settings.node_id,
             registry,
             assignment,
-            removal,
+            self._removal,
             metadata,
             clock=world.clock,
             disk=world.disk,
@@ -269,13 +268,13 @@ class Node:
             turn=self._turn,
         )
         replicas.start()
-        groups = GroupCoordinator(metadata, controller, replicas, clock=world.clock, random=world.random)
+        groups = GroupCoordinator(metadata, requests, replicas, clock=world.clock, random=world.random)
         groups.start()
         self._closing.push_async_callback(groups.close)
         marker_writer = MarkerWriter(replicas, groups, world.clock)
         transactions = TransactionCoordinator(
             metadata,
-            controller,
+            requests,
             replicas,
             producer_ids=producer_ids,
             markers=marker_writer,
@@ -303,8 +302,8 @@ class Node:
             producer_ids,
             registry,
             assignment,
-            checkpoints,
-            removal,
+            self._checkpoints,
+            self._removal,
             replicas,
             cold_reads,
             groups,
@@ -371,7 +370,7 @@ class Node:
         self._registry.unusable.append(health)
         health.fail(reason)
 
-    def _open_server(self, parts: Parts) -> Server:
+    def _open_server(self, parts: Parts, part: ControllerPart) -> Server:
         """Listen for clients; they are answered once the node has registered."""
         world, settings = self._world, self._settings
         services = Services(
@@ -379,6 +378,7 @@ class Node:
             cluster_id=self.cluster_id,
             metadata=parts.metadata,
             controller=parts.controller,
+            requests=part.requests,
             producer_ids=parts.producer_ids,
             registry=parts.registry,
             assignment=parts.assignment,
@@ -392,7 +392,9 @@ class Node:
             clock=world.clock,
             random=world.random,
             served=tuple(API_BY_KEY[key] for key in HANDLERS),
+            features=part.features,
             secret=world.secret,
+            forward=part.forward,
         )
         dispatcher = Dispatcher(services.served, self._handlers, services, self.stats)
         server = Server(
@@ -414,7 +416,7 @@ class Node:
         for endpoint in settings.listeners:
             if endpoint.listener not in settings.controller_listener_names:
                 bound = server.listen(endpoint)
-                self.endpoints += (advertised.get(endpoint.listener) or _reachable(endpoint, bound),)
+                self.endpoints += (advertised.get(endpoint.listener) or reachable(endpoint, bound),)
         return server
 
     async def _open_metrics(self, metrics: NodeMetrics) -> None:
@@ -474,31 +476,6 @@ class Node:
             processes=self._processes,
             pause=time.sleep,
         )
-
-    async def _register(self, parts: Parts) -> None:
-        """Register this node with the cluster: where it is reached, and whether it remembers everything."""
-        directories = self._registry.directories
-        registered = await parts.controller.submit(
-            RegisterOnlyBroker(
-                node_id=self._settings.node_id,
-                incarnation_id=UUID(int=self._world.random.getrandbits(128), version=4),
-                endpoints=self.endpoints,
-                rack=self._settings.broker_rack or None,
-                log_dirs=self._online_directories(),
-                clean=all(directory.logs.clean for directory in directories),
-                found=parts.assignment.found_elsewhere(),
-            )
-        )
-        for directory in directories:
-            directory.logs.broker_epoch = registered.epoch
-        parts.assignment.find_lost()
-        self._log.info(
-            "node registered", node_id=self._settings.node_id, epoch=registered.epoch, cluster_id=self.cluster_id
-        )
-
-    def _online_directories(self) -> tuple[UUID, ...]:
-        directories = self._registry.directories
-        return tuple(each.logs.identity.directory_id for each in directories if not each.health.offline)
 
     def _run_beside(self, doing: str, work: Callable[[], Awaitable[None]]) -> None:
         """Run a part that lives as long as the node; after an unexpected exception it begins again."""
@@ -560,15 +537,8 @@ class Node:
             if directory.health is health:
                 for partition in list(self._registry.opened_in(directory)):
                     partition.storage_failed()
-        if self._serving:
-            self._reporting = asyncio.get_running_loop().create_task(self._report_directories())
-
-    async def _report_directories(self) -> None:
-        """Report the directories that are online: no new partition is placed in another one."""
-        try:
-            await self.parts.controller.submit(ReportDirectories(self._settings.node_id, self._online_directories()))
-        except (Refusal, Stopped, OSError) as error:  # requests for what is placed there are refused
-            self._log.warning("the offline directory could not be reported", detail=str(error))
+        if self._serving and self._registration is not None:
+            self._registration.report_directories()
 
     # -- what others see
 
@@ -585,12 +555,6 @@ class Node:
     def _pipelines(self) -> Iterable[PipelineSample]:
         """Return the queries that have reported to the checkpoint store, if that was ever used."""
         return () if self._checkpoint_server is None else self._checkpoint_server.pipelines()
-
-
-def _reachable(endpoint: Endpoint, bound: Address) -> Endpoint:
-    """Return the address to tell clients: the one that was bound, or the machine's name where that is every address."""
-    host = endpoint.host if endpoint.host not in _EVERY_ADDRESS else socket.gethostname()
-    return Endpoint(endpoint.listener, host, bound.port)
 
 
 async def _cancelled(task: "asyncio.Task[None]") -> None:

@@ -106,7 +106,8 @@ class _BrokerThread(threading.Thread):
     async def _serve(self) -> None:
         import asyncio
 
-        from riverlog.node import Node, World
+        from riverlog.node import Node
+        from riverlog.node_world import World
         from riverlog.world.workers import ThreadWorkers
 
         self._stopping = asyncio.Event()

@@ -24,7 +24,8 @@ from riverlog.model.disk_errors import DiskTrouble, judge
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ports import Clock
 from riverlog.model.resolution import configure
-from riverlog.node import Node, World
+from riverlog.node import Node
+from riverlog.node_world import World
 from riverlog.runner import Stopped
 from tests.simulation import mistakes
 from tests.simulation.mistakes import Mistake, Mistakes

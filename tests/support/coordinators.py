@@ -3,7 +3,9 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from riverlog.controller.metadata_requests import MetadataRequests
 from riverlog.coordination.transactions import TransactionCoordinator
+from riverlog.model.ids import NodeId
 from riverlog.model.transactions import MarkerPort
 from riverlog.node import Node
 from riverlog.observe.stats import TransactionStats
@@ -15,7 +17,7 @@ async def transactions_of(universe: Universe, node: Node, markers: MarkerPort) -
     """Yield coordinators that write to the node's logs and send markers through the given port."""
     transactions = TransactionCoordinator(
         node.parts.metadata,
-        node.parts.controller,
+        MetadataRequests(node.parts.controller, NodeId(1)),
         node.parts.replicas,
         producer_ids=node.parts.producer_ids,
         markers=markers,

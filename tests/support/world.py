@@ -13,7 +13,8 @@ from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.limits import DESCRIPTORS_ASSUMED
 from riverlog.model.ports import Workers
 from riverlog.model.resolution import configure
-from riverlog.node import Node, World
+from riverlog.node import Node
+from riverlog.node_world import World
 from tests.support.disk import MemoryDisk
 from tests.support.network import MemoryNetwork
 from tests.support.virtual_time import VirtualClock

@@ -5,22 +5,24 @@ reply. Who becomes leader decides once the view has all that is in the log.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Never, TypeVar
 
 from riverlog.controller.loader import MetadataLoader
 from riverlog.controller.log import MetadataLog, NotController
 from riverlog.controller.quorum import MetadataQuorum
 from riverlog.controller.view import MetadataView
+from riverlog.metadata.commands.liveness import BecomeActive, ExcuseSilence, Woken
 from riverlog.metadata.commands.topics import TopicDefaults
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.machine import MetadataMachine
-from riverlog.metadata.records import AbortTransactionRecord, MetadataRecord
+from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset
-from riverlog.model.machine import Command
+from riverlog.model.machine import Command, Instant
 from riverlog.model.ports import Clock
-from riverlog.runner import Runner
+from riverlog.observe.logging import get_logger
+from riverlog.runner import Runner, Stopped
 
 Reply = TypeVar("Reply")
 
@@ -35,8 +37,12 @@ class Controller:
         view: MetadataView,
         clock: Clock,
         failed: Callable[[Exception], None],
+        alone: bool = False,
     ) -> None:
-        """Build a controller. `failed` is called when the log has failed for good."""
+        """Build a controller. `failed` is called when the log has failed for good.
+
+        One that is `alone` has no other brokers to hear of than its own.
+        """
         self._log = log
         self._view = view
         self._clock = clock
@@ -45,7 +51,11 @@ class Controller:
         self._loading: asyncio.Task[None] | None = None
         self._runner: Runner[MetadataMachine, MetadataRecord, Never] | None = None  # while this node decides
         self._changed = asyncio.Event()
+        self._alone = alone
+        self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at: Instant | None = None
         self._closing = False
+        self._logger = get_logger("riverlog.metadata")
 
     @property
     def end_offset(self) -> Offset:
@@ -68,6 +78,11 @@ class Controller:
         return self._log.quorum
 
     @property
+    def image(self) -> MetadataImage:
+        """Return the newest committed view."""
+        return self._view.image
+
+    @property
     def is_active(self) -> bool:
         """Return whether this node decides."""
         return self._runner is not None
@@ -82,19 +97,21 @@ class Controller:
         loader.begin()
         if quorum.is_only_voter:  # whatever is here is committed, and read before anything is written
             loader.load(self._log.end_offset)
-        self._log.changed, self._log.failed_with = self._look, self._fail
+        self._log.changed, self._log.failed_with, self._log.was_stalled = self._look, self._fail, self.stalled
         quorum.start(self._log)
         if quorum.leads:
             loader.load(quorum.high_watermark)
             self._lead()
         self._log.storage.remove_older_snapshots()  # a newer one was read whole
 
-    def submit(self, command: Command[MetadataRecord, Reply]) -> Awaitable[Reply]:
+    def submit(self, command: Command[MetadataRecord, Reply]) -> "asyncio.Future[Reply]":
         """Decide now; the reply comes once what it says is committed. NotController where this node does not decide,
         another Refusal where it failed."""
         if self._runner is None:
             raise NotController
-        return self._runner.submit(command)
+        reply = self._runner.submit(command)
+        self._arm()
+        return reply
 
     async def changed(self) -> None:
         """Wait until more is in the view, or somebody else leads."""
@@ -104,6 +121,8 @@ class Controller:
     async def close(self) -> None:
         """Finish what is under way."""
         self._closing = True
+        if self._timer is not None:
+            self._timer.cancel()
         if self._runner is not None:
             await self._runner.drain()
         await self._log.close()
@@ -134,10 +153,44 @@ class Controller:
             failed=self._lost,
         )
         self._log.lead()
-        if self._loader.in_transaction:  # whoever began it is gone; without this the records to come would belong to it
-            self._log.append((AbortTransactionRecord(),))
+        if self._loader.in_transaction:
+            self._log.abort_transaction()
         self._runner.start()
+        if not self._alone:
+            self._logger.info("controller active", epoch=self.quorum.epoch)
+            self._ask_machine(BecomeActive())
         self._changed.set()
+
+    def _ask_machine(self, command: Command[MetadataRecord, None]) -> None:
+        """Have something decided that nobody waits for."""
+        try:
+            self.submit(command).add_done_callback(_forget)
+        except (Refusal, Stopped) as error:
+            self._logger.warning("controller could not decide", command=type(command).__name__, detail=str(error))
+
+    def _arm(self) -> None:
+        """Wake the machine when it next wants to be."""
+        deadline = None if self._runner is None or self._alone else self._runner.machine.next_deadline()
+        if deadline == self._wakes_at and self._timer is not None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._wakes_at = deadline
+        if deadline is not None and not self._closing:
+            seconds = max(0.0, deadline - self._clock.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        if self._runner is not None and not self._runner.crowded:
+            self._ask_machine(Woken())
+        self._arm()
+
+    def stalled(self, seconds: float) -> None:
+        """Count nobody's silence while this process stood still."""
+        if self._runner is not None and not self._alone:
+            self._ask_machine(ExcuseSilence(seconds))
 
     async def _load(self) -> None:
         """Bring the view up to what is committed."""
@@ -167,6 +220,7 @@ class Controller:
     def _lost(self, error: Exception) -> None:
         """Decide no more: there was no room, or another node leads. Go on from what is committed."""
         self._runner = None
+        self._arm()
         self._loader.go_on_from(self._log.resolved_end)
         if isinstance(error, Refusal):
             self._look()
@@ -175,3 +229,9 @@ class Controller:
 
     def _fail(self, error: Exception) -> None:
         self._failed(error)
+
+
+def _forget(reply: "asyncio.Future[None]") -> None:
+    """Take note of an end that nobody waits for: what failed comes again with the next deadline."""
+    if not reply.cancelled():
+        reply.exception()

@@ -15,8 +15,10 @@ from riverlog.controller.snapshot_files import encode_snapshot
 from riverlog.controller.storage import MetadataStorage
 from riverlog.metadata.encoding import encode_record
 from riverlog.metadata.image import MetadataImage
-from riverlog.metadata.records import MetadataRecord, TransactionRecord
+from riverlog.metadata.limits import RECORDS_PER_BATCH_MAX
+from riverlog.metadata.records import AbortTransactionRecord, MetadataRecord, TransactionRecord
 from riverlog.metadata.snapshot import snapshot_records
+from riverlog.metadata.transactions import batches
 from riverlog.model.disk_errors import may_pass
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset
@@ -43,8 +45,10 @@ class OutcomeUnknown(Refusal):
 
 
 class _Submitted(NamedTuple):
+    """Records that go into one batch, and who waits for them; nobody, where more of the same decision follow."""
+
     records: Sequence[MetadataRecord | TransactionRecord]
-    committed: "asyncio.Future[None]"
+    committed: "asyncio.Future[None] | None"
 
 
 class _Written(NamedTuple):
@@ -65,6 +69,8 @@ class MetadataLog:
         """Called when more is committed, or somebody else leads."""
         self.was_installed: Callable[[], None] = lambda: None
         """Called when a snapshot has taken the place of the log."""
+        self.was_stalled: Callable[[float], None] = lambda _seconds: None
+        """Called when this process stood still for so long."""
         self._clock = clock
         self._workers = workers
         self._waiting: list[_Submitted] = []
@@ -103,7 +109,7 @@ class MetadataLog:
         self._leads, self._refusal = True, None
         self.resolved_end = self.quorum.high_watermark
 
-    def append(self, records: Sequence[MetadataRecord | TransactionRecord]) -> "asyncio.Future[None]":
+    def append(self, records: Sequence[MetadataRecord]) -> "asyncio.Future[None]":
         """Take the records; they are committed once a majority has them on the medium.
 
         After a Refusal none is taken until `lead`: they might rest on those that were not written.
@@ -115,9 +121,17 @@ class MetadataLog:
         if not self._leads:
             raise NotController
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Submitted(records, committed))
+        *begin, last = batches(records, RECORDS_PER_BATCH_MAX)
+        self._waiting += [_Submitted(each, None) for each in begin]
+        self._waiting.append(_Submitted(last, committed))
         self.quorum.write_soon()
         return committed
+
+    def abort_transaction(self) -> None:
+        """End a transaction that an earlier leader began: without this all records to come would belong to it."""
+        aborted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Submitted((AbortTransactionRecord(),), aborted))
+        self.quorum.write_soon()
 
     def replay(self) -> Iterator[MetadataRecord]:
         """Return nothing: the machine begins with the image that all committed records came to."""
@@ -130,11 +144,14 @@ class MetadataLog:
         if not self._waiting or not self._leads or self._refusal is not None:
             return None
         if self._batch is None:
-            builder, now_ms = BatchBuilder(), self._clock.wall_ms()
+            builder, now_ms, count = BatchBuilder(), self._clock.wall_ms(), 0
             for submitted in self._waiting:
+                if builder.count and builder.count + len(submitted.records) > RECORDS_PER_BATCH_MAX:
+                    break
                 for record in submitted.records:
                     builder.append(None, encode_record(record), timestamp_ms=now_ms)
-            self._batch = (len(self._waiting), memoryview(builder.build(leader_epoch=self.quorum.epoch)))
+                count += 1
+            self._batch = (count, memoryview(builder.build(leader_epoch=self.quorum.epoch)))
         return self._batch[1]
 
     def written(self, end: Offset) -> None:
@@ -151,9 +168,10 @@ class MetadataLog:
         """End the futures of what is committed."""
         while self._written and self._written[0].end <= high_watermark:
             done = self._written.popleft()
-            self.resolved_end = done.end
+            if done.group[-1].committed is not None:  # otherwise the rest of a decision follows
+                self.resolved_end = done.end
             for _, committed in done.group:
-                if not committed.done():
+                if committed is not None and not committed.done():
                     committed.set_result(None)
         if self._refusal is not None and self._leads and not self._written:
             self._give_up(self._refusal)
@@ -168,6 +186,10 @@ class MetadataLog:
     def installed(self) -> None:
         """Have the snapshot read that has taken the place of the log."""
         self.was_installed()
+
+    def stalled(self, seconds: float) -> None:
+        """Note that this process stood still for so long."""
+        self.was_stalled(seconds)
 
     def failed(self, error: Exception) -> None:
         """Fail everything, for good."""
@@ -189,7 +211,7 @@ class MetadataLog:
         self._waiting = []
         for group in groups:
             for _, committed in group:
-                if not committed.done():
+                if committed is not None and not committed.done():
                     committed.set_exception(error)
                     committed.exception()  # the runner that waited may be gone
 

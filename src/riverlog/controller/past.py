@@ -56,6 +56,12 @@ class QuorumPast(NamedTuple):
                 "put back the meta.properties that it was used with"
             )
 
+    def check_own_disk(self, folder: str, key: ReplicaKey) -> None:
+        """Refuse to wait for ever: only this node votes, and what it voted for and flushed was on another disk."""
+        voters = self.voters.latest
+        if len(voters) == 1 and key.id in voters.ids:
+            self.check_only_voter(folder, key)
+
 
 def _check_level(folder: str, kraft_version: int) -> None:
     least, most = KRAFT_VERSIONS

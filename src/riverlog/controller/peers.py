@@ -1,7 +1,7 @@
 """The way to other controllers: a connection to each, made when it is needed, in lanes that do not hold each other up.
 
 A Fetch that its leader holds back must not keep a vote waiting, because responses come in the order of the requests. So
-there is a lane for fetches and one for everything else. Whoever asks is told once how it ended; nothing is sent again.
+there is a lane for each kind. Whoever asks is told once how it ended; nothing is sent again.
 """
 
 import asyncio
@@ -37,7 +37,9 @@ class Lane(Enum):
 
     FETCH = auto()
     ELECTION = auto()
+    HEARTBEAT = auto()
     CONTROL = auto()
+    FORWARD = auto()
 
 
 class Peers:

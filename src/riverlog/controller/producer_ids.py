@@ -3,18 +3,15 @@
 import asyncio
 from collections import deque
 
-from riverlog.controller.controller import Controller
-from riverlog.controller.limits import PRODUCER_ID_BLOCK
-from riverlog.metadata.commands.producer_ids import AllocateProducerIds
-from riverlog.model.ids import NodeId, ProducerId
+from riverlog.controller.metadata_requests import MetadataRequests
+from riverlog.model.ids import ProducerId
 
 
 class ProducerIds:
     """Ids that no producer ever had."""
 
-    def __init__(self, controller: Controller, node_id: NodeId) -> None:
-        self._controller = controller
-        self._node_id = node_id
+    def __init__(self, requests: MetadataRequests) -> None:
+        self._requests = requests
         self._ids: deque[ProducerId] = deque()
         self._next_block: asyncio.Future[None] | None = None
 
@@ -29,7 +26,7 @@ class ProducerIds:
 
     async def _take_block(self) -> None:
         try:
-            block = await self._controller.submit(AllocateProducerIds(self._node_id, PRODUCER_ID_BLOCK))
+            block = await self._requests.allocate_producer_ids()
             self._ids.extend(ProducerId(block.first + each) for each in range(block.count))
         finally:
             self._next_block = None

@@ -290,8 +290,12 @@ class MetadataQuorum:
 
     def _wake(self) -> None:
         self._timer = None
-        if self._wakes_at is not None and self._now() - self._wakes_at > _STALL_SECONDS:
+        late = 0.0 if self._wakes_at is None else self._now() - self._wakes_at
+        if late > _STALL_SECONDS:
+            self._logger.warning("the event loop stood still", seconds=round(late, 3))
             self._hear(Stalled())
+            if self._owner is not None:
+                self._owner.stalled(late)
         self._hear(Woken())
 
     def _carry_out(self) -> None:

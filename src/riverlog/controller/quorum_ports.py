@@ -61,6 +61,10 @@ class QuorumOwner(Protocol):
         """Note that a snapshot has taken the place of the whole log."""
         ...
 
+    def stalled(self, seconds: float) -> None:
+        """Note that this process stood still for so long: it has heard nobody meanwhile."""
+        ...
+
     def failed(self, error: Exception) -> None:
         """Note that the log has failed for good."""
         ...

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
 
-from riverlog.controller.controller import Controller
+from riverlog.controller.metadata_requests import MetadataRequests
 from riverlog.controller.view import MetadataView
 from riverlog.coordination.futures import refused
 from riverlog.coordination.limits import (
@@ -25,7 +25,7 @@ from riverlog.coordination.limits import (
 )
 from riverlog.coordination.shard import Shard
 from riverlog.coordination.shard_log import Damaged
-from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
+from riverlog.metadata.commands.topics import TopicCreation
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import TopicImage
 from riverlog.model.errors import ErrorCode, Refusal
@@ -46,10 +46,10 @@ class Shards(ABC, Generic[Machine, Fact]):
     TOPIC: ClassVar[str]
 
     def __init__(
-        self, metadata: MetadataView, controller: Controller, replicas: Replicas, *, clock: Clock, random: Random
+        self, metadata: MetadataView, requests: MetadataRequests, replicas: Replicas, *, clock: Clock, random: Random
     ) -> None:
         self._metadata = metadata
-        self._controller = controller
+        self._requests = requests
         self._replicas = replicas
         self._clock = clock
         self._random = random
@@ -166,11 +166,9 @@ class Shards(ABC, Generic[Machine, Fact]):
         """Create the topic that coordinators write to, unless it is there; Refusal where that fails."""
         if self._metadata.image.topic(self.TOPIC) is not None:
             return
-        (created,) = (await self._controller.submit(CreateTopics((self._new_topic(),)))).topics
-        if created.outcome.code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-            raise Refusal(
-                ErrorCode.COORDINATOR_NOT_AVAILABLE, created.outcome.message or "The topic cannot be created."
-            )
+        (outcome,) = await self._requests.create_topics((self._new_topic(),))
+        if outcome.code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            raise Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, outcome.message or "The topic cannot be created.")
 
     @abstractmethod
     def _new_topic(self) -> TopicCreation:

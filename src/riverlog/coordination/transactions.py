@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from riverlog.controller.controller import Controller
+from riverlog.controller.metadata_requests import MetadataRequests
 from riverlog.controller.producer_ids import ProducerIds
 from riverlog.controller.view import MetadataView
 from riverlog.coordination.futures import answered, concluded, refused, unwatched
@@ -49,7 +49,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
     def __init__(
         self,
         metadata: MetadataView,
-        controller: Controller,
+        requests: MetadataRequests,
         replicas: Replicas,
         *,
         producer_ids: ProducerIds,
@@ -58,7 +58,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
         random: Random,
         stats: TransactionStats,
     ) -> None:
-        super().__init__(metadata, controller, replicas, clock=clock, random=random)
+        super().__init__(metadata, requests, replicas, clock=clock, random=random)
         self._producer_ids = producer_ids
         self._markers = markers
         self._stats = stats

@@ -68,7 +68,6 @@ def claim(
     disk: Disk, folder: str, *, node_id: NodeId, cluster_id: str | None, region: str, random: Random
 ) -> DirectoryIdentity:
     """Read the identity of a directory, or write it where it has none; refuse one of another node or cluster."""
-    path = f"{folder}/{META_FILE}"
     found = find(disk, folder)
     if found is None:
         if _holds_partitions(disk, folder):
@@ -76,7 +75,7 @@ def claim(
                 f"{folder} holds partitions, but no {META_FILE}, which says whose they are; put it back from a copy"
             )
         identity = DirectoryIdentity(cluster_id or encode_uuid(_new_id(random)), node_id, _new_id(random), region)
-        _write(disk, path, identity)
+        write_identity(disk, folder, identity)
         return identity
     identity = found
     if cluster_id is not None and identity.cluster_id != cluster_id:
@@ -85,7 +84,7 @@ def claim(
         raise DirectoryRefused(f"{folder} belongs to node {identity.node_id}, not to node {node_id}")
     if region and identity.region != region:
         identity = identity._replace(region=region)
-        _write(disk, path, identity)
+        write_identity(disk, folder, identity)
     return identity
 
 
@@ -105,8 +104,9 @@ def _holds_log(disk: Disk, folder: str) -> bool:
         return False
 
 
-def _write(disk: Disk, path: str, identity: DirectoryIdentity) -> None:
+def write_identity(disk: Disk, folder: str, identity: DirectoryIdentity) -> None:
     """Replace the file; whoever opens the directory syncs its names."""
+    path = f"{folder}/{META_FILE}"
     write_durably(disk, path + TEMPORARY_SUFFIX, _encode(identity))
     disk.rename(path + TEMPORARY_SUFFIX, path)
 

@@ -348,19 +348,21 @@ def _without_meaning(name: str, text: str, source: SettingSource) -> SettingDesc
 
 
 def _check_listeners(settings: NodeSettings) -> None:
-    """Check what no single setting can know: protocols, and that every advertised listener exists."""
+    """Check what no single setting can know: protocols, roles, and that every advertised listener exists."""
     protocols = dict(pair.upper().partition(":")[::2] for pair in settings.listener_security_protocol_map)
     listening = client_listeners(settings)
-    if not listening:
+    if settings.is_broker and not listening:
         raise BadSetting("listeners names no address for clients; write PLAINTEXT://host:port.")
-    for endpoint in listening:
-        protocol = protocols.get(endpoint.listener, endpoint.listener)
+    _check_roles(settings)
+    for endpoint in (*listening, *controller_listeners(settings)):
+        default = "PLAINTEXT" if endpoint.listener in settings.controller_listener_names else endpoint.listener
+        protocol = protocols.get(endpoint.listener, default)
         if protocol != "PLAINTEXT":
             raise BadSetting(
                 f"The listener {endpoint} speaks {protocol}, which this node cannot; use PLAINTEXT, or map the "
                 f"name in listener.security.protocol.map."
             )
-    names = {endpoint.listener for endpoint in listening}
+    names = {endpoint.listener for endpoint in settings.listeners}
     for endpoint in settings.advertised_listeners:
         if endpoint.listener not in names and endpoint.listener not in settings.controller_listener_names:
             raise BadSetting(f"advertised.listeners has {endpoint}, but listeners has no {endpoint.listener}.")
@@ -370,6 +372,46 @@ def _check_listeners(settings: NodeSettings) -> None:
             )
 
 
+def _check_roles(settings: NodeSettings) -> None:
+    knows_others = settings.controller_quorum_bootstrap_servers or settings.controller_quorum_voters
+    if not settings.is_controller:
+        if not knows_others:
+            raise BadSetting(
+                "A node with process.roles=broker must know controllers; name some in "
+                "controller.quorum.bootstrap.servers."
+            )
+        for endpoint in controller_listeners(settings):
+            raise BadSetting(f"{endpoint} is for controllers, and process.roles says that this node is none.")
+    if not settings.is_broker:
+        for endpoint in client_listeners(settings):
+            raise BadSetting(
+                f"{endpoint} is for clients, and process.roles says that this node is no broker; name the listener in "
+                "controller.listener.names."
+            )
+    if (knows_others or not settings.is_broker) and not settings.controller_listener_names:
+        raise BadSetting(
+            "controller.listener.names must name the listener of the controllers, as in "
+            "controller.listener.names=CONTROLLER."
+        )
+    if settings.is_controller and (knows_others or not settings.is_broker) and not controller_listeners(settings):
+        raise BadSetting(
+            f"listeners has no {settings.controller_listener_names[0]}, on which other controllers reach this one."
+        )
+    for endpoint in controller_listeners(settings):
+        if endpoint.port == 0:
+            raise BadSetting(f"{endpoint} needs a port: others find a controller by its address.")
+    voters = settings.controller_quorum_voters
+    if settings.is_controller and voters and settings.node_id not in {voter.id for voter in voters}:
+        raise BadSetting(f"controller.quorum.voters does not name this node, which is {settings.node_id}.")
+
+
 def client_listeners(settings: NodeSettings) -> tuple[Endpoint, ...]:
     """Return the listeners that are for clients."""
     return tuple(each for each in settings.listeners if each.listener not in settings.controller_listener_names)
+
+
+def controller_listeners(settings: NodeSettings) -> tuple[Endpoint, ...]:
+    """Return the listeners that are for controllers, the one on which they reach each other first."""
+    names = settings.controller_listener_names
+    found = [each for each in settings.listeners if each.listener in names]
+    return tuple(sorted(found, key=lambda each: names.index(each.listener)))

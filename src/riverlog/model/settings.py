@@ -4,15 +4,17 @@
 a module of their own, may all be set for a node too. Names are Kafka's wherever Kafka has the setting.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from riverlog.model.endpoints import PORT_MAX, Endpoint, read_endpoints
 from riverlog.model.ids import NodeId
-from riverlog.model.row import row, rows_of, same
-from riverlog.model.setting import INT_MAX, NodeSettingName, Setting, SettingType, Value
+from riverlog.model.node_row import node_row
+from riverlog.model.quorum_settings import QuorumSettings
+from riverlog.model.row import rows_of
+from riverlog.model.setting import INT_MAX, NodeSettingName, Setting, SettingType
 from riverlog.model.topic_config import DEFAULT_TOPIC_CONFIG, TOPIC_SETTINGS, Durability, TopicConfig
 
 __all__ = [
@@ -27,22 +29,6 @@ __all__ = [
     "SettingLayers",
     "TopicConfig",
 ]
-
-
-def _node(
-    name: str,
-    kind: SettingType,
-    default: object,
-    doc: str,
-    *,
-    or_else: tuple[str, ...] = (),
-    read: Callable[[Value], object] = same,
-    **more: Any,
-) -> Any:
-    """Declare a setting of nodes and the older names that stand for it."""
-    names = tuple(NodeSettingName(each) for each in (name, *or_else))
-    text = str(default).lower() if isinstance(default, bool) else str(default)
-    return row(Setting(name=name, kind=kind, default=text, doc=doc, node_names=names, **more), read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +46,36 @@ class SettingLayers:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSettings:
+class NodeSettings(QuorumSettings):
     """The settings of one node, resolved: what was set while it ran, else what it was started with, else the
     default of its profile."""
 
-    advertised_listeners: tuple[Endpoint, ...] = _node(
+    advertised_listeners: tuple[Endpoint, ...] = node_row(
         "advertised.listeners",
         SettingType.LIST,
         "",
         "The addresses that clients are told to connect to; those of the listeners where nothing is given.",
         read=read_endpoints,
     )
-    auto_create_topics_enable: bool = _node(
+    auto_create_topics_enable: bool = node_row(
         "auto.create.topics.enable",
         SettingType.BOOLEAN,
         True,
         "Whether a topic is created when a client first asks for it.",
     )
-    broker_rack: str = _node(
+    broker_rack: str = node_row(
         "broker.rack",
         SettingType.STRING,
         "",
         "The rack of this node. With several nodes, replicas are spread over racks and readers prefer their own.",
     )
-    checkpoints_host: str = _node(
+    checkpoints_host: str = node_row(
         "checkpoints.host",
         SettingType.STRING,
         "",
         "The address on which checkpoints of Spark are served; no host means that of the first listener.",
     )
-    checkpoints_port: int = _node(
+    checkpoints_port: int = node_row(
         "checkpoints.port",
         SettingType.INT,
         -1,
@@ -97,14 +83,14 @@ class NodeSettings:
         least=-1,
         most=PORT_MAX,
     )
-    cluster_id: str = _node(
+    cluster_id: str = node_row(
         "cluster.id",
         SettingType.STRING,
         "",
         "The cluster that all of `log.dirs` must belong to, as `riverlog cluster status` shows it. If it is "
         "set, the node does not start on an empty first folder, which may be a disk that is not mounted.",
     )
-    connection_window_bytes: int = _node(
+    connection_window_bytes: int = node_row(
         "connection.window.bytes",
         SettingType.INT,
         16_777_216,
@@ -114,7 +100,7 @@ class NodeSettings:
         least=65_536,
         most=INT_MAX,
     )
-    connections_max_idle_ms: int = _node(
+    connections_max_idle_ms: int = node_row(
         "connections.max.idle.ms",
         SettingType.LONG,
         600_000,
@@ -122,13 +108,7 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
-    controller_listener_names: tuple[str, ...] = _node(
-        "controller.listener.names",
-        SettingType.LIST,
-        "",
-        "Listeners that are for controllers, not for clients; a node that is its own quorum does not open them.",
-    )
-    default_replication_factor: int = _node(
+    default_replication_factor: int = node_row(
         "default.replication.factor",
         SettingType.INT,
         3,
@@ -136,13 +116,13 @@ class NodeSettings:
         least=1,
         most=32_767,
     )
-    delete_topic_enable: bool = _node(
+    delete_topic_enable: bool = node_row(
         "delete.topic.enable",
         SettingType.BOOLEAN,
         True,
         "Whether topics can be deleted.",
     )
-    fetch_max_bytes: int = _node(
+    fetch_max_bytes: int = node_row(
         "fetch.max.bytes",
         SettingType.INT,
         57_671_680,
@@ -150,7 +130,7 @@ class NodeSettings:
         unit="bytes",
         least=1_024,
     )
-    group_consumer_assignment_interval_ms: int = _node(
+    group_consumer_assignment_interval_ms: int = node_row(
         "group.consumer.assignment.interval.ms",
         SettingType.INT,
         200,
@@ -160,14 +140,14 @@ class NodeSettings:
         least=0,
         most=15_000,
     )
-    group_consumer_assignors: tuple[str, ...] = _node(
+    group_consumer_assignors: tuple[str, ...] = node_row(
         "group.consumer.assignors",
         SettingType.LIST,
         "uniform,range",
         "How partitions may be assigned in consumer groups; the first is for members that do not ask for one.",
         choices=("uniform", "range"),
     )
-    group_consumer_heartbeat_interval_ms: int = _node(
+    group_consumer_heartbeat_interval_ms: int = node_row(
         "group.consumer.heartbeat.interval.ms",
         SettingType.INT,
         5_000,
@@ -175,14 +155,14 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
-    group_consumer_max_size: int = _node(
+    group_consumer_max_size: int = node_row(
         "group.consumer.max.size",
         SettingType.INT,
         INT_MAX,
         "How many members a consumer group may have. Further ones are refused.",
         least=1,
     )
-    group_consumer_migration_policy: str = _node(
+    group_consumer_migration_policy: str = node_row(
         "group.consumer.migration.policy",
         SettingType.STRING,
         "bidirectional",
@@ -190,7 +170,7 @@ class NodeSettings:
         "(downgrade).",
         choices=("bidirectional", "upgrade", "downgrade", "disabled"),
     )
-    group_consumer_session_timeout_ms: int = _node(
+    group_consumer_session_timeout_ms: int = node_row(
         "group.consumer.session.timeout.ms",
         SettingType.INT,
         45_000,
@@ -198,7 +178,7 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
-    group_initial_rebalance_delay_ms: int = _node(
+    group_initial_rebalance_delay_ms: int = node_row(
         "group.initial.rebalance.delay.ms",
         SettingType.INT,
         3_000,
@@ -206,7 +186,7 @@ class NodeSettings:
         unit="ms",
         least=0,
     )
-    group_max_session_timeout_ms: int = _node(
+    group_max_session_timeout_ms: int = node_row(
         "group.max.session.timeout.ms",
         SettingType.INT,
         1_800_000,
@@ -214,14 +194,14 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
-    group_max_size: int = _node(
+    group_max_size: int = node_row(
         "group.max.size",
         SettingType.INT,
         INT_MAX,
         "How many members a classic group may have. Further ones are refused.",
         least=1,
     )
-    group_min_session_timeout_ms: int = _node(
+    group_min_session_timeout_ms: int = node_row(
         "group.min.session.timeout.ms",
         SettingType.INT,
         6_000,
@@ -229,27 +209,27 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
-    http_allowed_hosts: tuple[str, ...] = _node(
+    http_allowed_hosts: tuple[str, ...] = node_row(
         "http.allowed.hosts",
         SettingType.LIST,
         "",
         "Further names under which metrics and checkpoints are asked for: a name, *.domain for all below it, or * for "
         "any. Addresses, localhost, the machine's own name and those of the listeners need not be listed.",
     )
-    listener_security_protocol_map: tuple[str, ...] = _node(
+    listener_security_protocol_map: tuple[str, ...] = node_row(
         "listener.security.protocol.map",
         SettingType.LIST,
         "PLAINTEXT:PLAINTEXT",
         "Which protocol each listener speaks, as NAME:PROTOCOL; PLAINTEXT is the only one today.",
     )
-    listeners: tuple[Endpoint, ...] = _node(
+    listeners: tuple[Endpoint, ...] = node_row(
         "listeners",
         SettingType.LIST,
         "PLAINTEXT://:9092",
         "Where the node listens, as NAME://host:port; no host means every address, port 0 takes a free one.",
         read=read_endpoints,
     )
-    log_cleaner_backoff_ms: int = _node(
+    log_cleaner_backoff_ms: int = node_row(
         "log.cleaner.backoff.ms",
         SettingType.LONG,
         15_000,
@@ -258,7 +238,7 @@ class NodeSettings:
         least=1,
         dynamic=True,
     )
-    log_cleaner_dedupe_buffer_size: int = _node(
+    log_cleaner_dedupe_buffer_size: int = node_row(
         "log.cleaner.dedupe.buffer.size",
         SettingType.LONG,
         134_217_728,
@@ -267,13 +247,13 @@ class NodeSettings:
         least=1_048_576,
         dynamic=True,
     )
-    log_cleaner_enable: bool = _node(
+    log_cleaner_enable: bool = node_row(
         "log.cleaner.enable",
         SettingType.BOOLEAN,
         True,
         "Whether topics with cleanup.policy=compact are compacted.",
     )
-    log_cleaner_io_max_bytes_per_second: float = _node(
+    log_cleaner_io_max_bytes_per_second: float = node_row(
         "log.cleaner.io.max.bytes.per.second",
         SettingType.DOUBLE,
         1.7976931348623157e308,
@@ -281,7 +261,7 @@ class NodeSettings:
         least=1,
         dynamic=True,
     )
-    log_dirs: tuple[str, ...] = _node(
+    log_dirs: tuple[str, ...] = node_row(
         "log.dirs",
         SettingType.LIST,
         "./riverlog-data",
@@ -289,7 +269,7 @@ class NodeSettings:
         "spread over all.",
         or_else=("log.dir",),
     )
-    log_flush_offset_checkpoint_interval_ms: int = _node(
+    log_flush_offset_checkpoint_interval_ms: int = node_row(
         "log.flush.offset.checkpoint.interval.ms",
         SettingType.INT,
         60_000,
@@ -297,7 +277,7 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
-    log_flush_start_offset_checkpoint_interval_ms: int = _node(
+    log_flush_start_offset_checkpoint_interval_ms: int = node_row(
         "log.flush.start.offset.checkpoint.interval.ms",
         SettingType.INT,
         60_000,
@@ -305,7 +285,7 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
-    log_retention_check_interval_ms: int = _node(
+    log_retention_check_interval_ms: int = node_row(
         "log.retention.check.interval.ms",
         SettingType.LONG,
         300_000,
@@ -313,7 +293,7 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
-    log_scrub_interval_ms: int = _node(
+    log_scrub_interval_ms: int = node_row(
         "log.scrub.interval.ms",
         SettingType.LONG,
         604_800_000,
@@ -321,7 +301,7 @@ class NodeSettings:
         unit="ms",
         least=-1,
     )
-    log_scrub_io_max_bytes_per_second: float = _node(
+    log_scrub_io_max_bytes_per_second: float = node_row(
         "log.scrub.io.max.bytes.per.second",
         SettingType.DOUBLE,
         10_485_760.0,
@@ -329,7 +309,7 @@ class NodeSettings:
         least=1,
         dynamic=True,
     )
-    max_connections: int = _node(
+    max_connections: int = node_row(
         "max.connections",
         SettingType.INT,
         10_000,
@@ -337,14 +317,14 @@ class NodeSettings:
         least=1,
         dynamic=True,
     )
-    max_request_partition_size_limit: int = _node(
+    max_request_partition_size_limit: int = node_row(
         "max.request.partition.size.limit",
         SettingType.INT,
         2_000,
         "The most partitions in one answer that describes topics; the client asks again for the rest.",
         least=1,
     )
-    metadata_log_max_record_bytes_between_snapshots: int = _node(
+    metadata_log_max_record_bytes_between_snapshots: int = node_row(
         "metadata.log.max.record.bytes.between.snapshots",
         SettingType.LONG,
         20_971_520,
@@ -352,13 +332,13 @@ class NodeSettings:
         unit="bytes",
         least=1,
     )
-    metrics_host: str = _node(
+    metrics_host: str = node_row(
         "metrics.host",
         SettingType.STRING,
         "",
         "The address on which metrics and health are served; no host means that of the first listener.",
     )
-    metrics_port: int = _node(
+    metrics_port: int = node_row(
         "metrics.port",
         SettingType.INT,
         9_644,
@@ -366,7 +346,7 @@ class NodeSettings:
         least=-1,
         most=PORT_MAX,
     )
-    node_id: NodeId = _node(  # noqa: RUF009  (a row of the table is a dataclass field)
+    node_id: NodeId = node_row(  # noqa: RUF009  (a row of the table is a dataclass field)
         "node.id",
         SettingType.INT,
         1,
@@ -374,14 +354,14 @@ class NodeSettings:
         least=0,
         read=lambda value: NodeId(int(str(value))),
     )
-    num_partitions: int = _node(
+    num_partitions: int = node_row(
         "num.partitions",
         SettingType.INT,
         1,
         "Partitions of a topic that is created without saying how many.",
         least=1,
     )
-    num_recovery_threads_per_data_dir: int = _node(
+    num_recovery_threads_per_data_dir: int = node_row(
         "num.recovery.threads.per.data.dir",
         SettingType.INT,
         2,
@@ -389,7 +369,7 @@ class NodeSettings:
         least=1,
         most=64,
     )
-    offset_metadata_max_bytes: int = _node(
+    offset_metadata_max_bytes: int = node_row(
         "offset.metadata.max.bytes",
         SettingType.INT,
         4_096,
@@ -397,7 +377,7 @@ class NodeSettings:
         unit="bytes",
         least=0,
     )
-    offsets_retention_check_interval_ms: int = _node(
+    offsets_retention_check_interval_ms: int = node_row(
         "offsets.retention.check.interval.ms",
         SettingType.LONG,
         600_000,
@@ -405,7 +385,7 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
-    offsets_retention_minutes: int = _node(
+    offsets_retention_minutes: int = node_row(
         "offsets.retention.minutes",
         SettingType.INT,
         10_080,
@@ -413,14 +393,14 @@ class NodeSettings:
         unit="minutes",
         least=1,
     )
-    offsets_topic_num_partitions: int = _node(
+    offsets_topic_num_partitions: int = node_row(
         "offsets.topic.num.partitions",
         SettingType.INT,
         50,
         "Partitions of the topic that keeps groups and their offsets, when it is created; each has a coordinator.",
         least=1,
     )
-    offsets_topic_replication_factor: int = _node(
+    offsets_topic_replication_factor: int = node_row(
         "offsets.topic.replication.factor",
         SettingType.INT,
         3,
@@ -429,7 +409,7 @@ class NodeSettings:
         least=1,
         most=32_767,
     )
-    offsets_topic_segment_bytes: int = _node(
+    offsets_topic_segment_bytes: int = node_row(
         "offsets.topic.segment.bytes",
         SettingType.INT,
         104_857_600,
@@ -438,7 +418,7 @@ class NodeSettings:
         least=1_048_576,
         most=INT_MAX,
     )
-    producer_id_expiration_ms: int = _node(
+    producer_id_expiration_ms: int = node_row(
         "producer.id.expiration.ms",
         SettingType.INT,
         86_400_000,
@@ -447,7 +427,7 @@ class NodeSettings:
         least=1,
         dynamic=True,
     )
-    queued_max_request_bytes: int = _node(
+    queued_max_request_bytes: int = node_row(
         "queued.max.request.bytes",
         SettingType.LONG,
         268_435_456,
@@ -456,13 +436,13 @@ class NodeSettings:
         unit="bytes",
         least=1_048_576,
     )
-    region: str = _node(
+    region: str = node_row(
         "region",
         SettingType.STRING,
         "",
         "The region this node stands in, by any name; noted in the data folder when it is first used.",
     )
-    socket_request_max_bytes: int = _node(
+    socket_request_max_bytes: int = node_row(
         "socket.request.max.bytes",
         SettingType.INT,
         104_857_600,
@@ -471,7 +451,7 @@ class NodeSettings:
         least=1_024,
         most=INT_MAX,
     )
-    transaction_max_timeout_ms: int = _node(
+    transaction_max_timeout_ms: int = node_row(
         "transaction.max.timeout.ms",
         SettingType.INT,
         900_000,
@@ -479,7 +459,7 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
-    transaction_remove_expired_transaction_cleanup_interval_ms: int = _node(
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = node_row(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
         SettingType.INT,
         3_600_000,
@@ -487,14 +467,14 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
-    transaction_state_log_num_partitions: int = _node(
+    transaction_state_log_num_partitions: int = node_row(
         "transaction.state.log.num.partitions",
         SettingType.INT,
         50,
         "Partitions of the topic that keeps transactional ids, when it is created; each has a coordinator.",
         least=1,
     )
-    transaction_state_log_replication_factor: int = _node(
+    transaction_state_log_replication_factor: int = node_row(
         "transaction.state.log.replication.factor",
         SettingType.INT,
         3,
@@ -502,7 +482,7 @@ class NodeSettings:
         least=1,
         most=32_767,
     )
-    transaction_state_log_segment_bytes: int = _node(
+    transaction_state_log_segment_bytes: int = node_row(
         "transaction.state.log.segment.bytes",
         SettingType.INT,
         104_857_600,
@@ -511,7 +491,7 @@ class NodeSettings:
         least=1_048_576,
         most=INT_MAX,
     )
-    transactional_id_expiration_ms: int = _node(
+    transactional_id_expiration_ms: int = node_row(
         "transactional.id.expiration.ms",
         SettingType.INT,
         604_800_000,

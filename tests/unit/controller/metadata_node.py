@@ -7,6 +7,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from riverlog.controller.controller import Controller
+from riverlog.controller.metadata_requests import MetadataRequests
 from riverlog.controller.producer_ids import ProducerIds
 from riverlog.controller.storage import METADATA_CONFIG
 from riverlog.controller.view import MetadataView
@@ -79,8 +80,10 @@ class Node:
         )
         given = configure(flags={name.replace("_", "."): value for name, value in settings.items()}).settings
         self.view = MetadataView(given)
-        self.controller = Controller(log=self.log, view=self.view, clock=StillClock(), failed=self.failures.append)
-        self.producer_ids = ProducerIds(self.controller, given.node_id)
+        self.controller = Controller(
+            log=self.log, view=self.view, clock=StillClock(), failed=self.failures.append, alone=True
+        )
+        self.producer_ids = ProducerIds(MetadataRequests(self.controller, given.node_id))
         self.controller.start()
         self.view.watch(self.deltas.append)
 

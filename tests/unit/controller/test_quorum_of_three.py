@@ -42,8 +42,8 @@ def test_what_was_acknowledged_survives_the_loss_of_each_leader() -> None:
             leader.crash()
             other = await hosts.leader(but=leader.node)
             given.append(await other.allocate())
-            assert under_way.done() is False, "whoever crashed answers nobody"
             under_way.cancel()
+            await asyncio.gather(under_way, return_exceptions=True)
             lost = leader.node
             leader.start()
             await hosts.settled()

@@ -169,9 +169,6 @@ def test_a_stock_server_properties_of_a_combined_node_works():
         ("sasl.enabled.mechanisms", "SCRAM-SHA-512", "SASL"),
         ("listener.name.external.scram-sha-512.sasl.jaas.config", "org.apache…", "SASL"),
         ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "access rules"),
-        ("controller.quorum.voters", "1@a:9093,2@b:9093,3@c:9093", "cluster"),
-        ("process.roles", "controller", "only a controller"),
-        ("process.roles", "broker", "only a broker"),
         ("remote.log.storage.system.enable", "true", "remote storage"),
     ],
 )
@@ -189,7 +186,6 @@ def test_what_a_node_cannot_do_yet_is_refused_when_it_is_asked_for(name, text, f
         ("security.inter.broker.protocol", "PLAINTEXT"),
         ("sasl.enabled.mechanisms", "GSSAPI"),
         ("authorizer.class.name", ""),
-        ("controller.quorum.voters", "1@localhost:9093"),
         ("listener.name.external.ssl.protocol", "TLSv1.3"),
         ("ssl.protocol", "TLSv1.3"),
     ],

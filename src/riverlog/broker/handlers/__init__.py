@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from riverlog.broker.requests.dispatch import Handler, ShortCut
+from riverlog.broker.requests.forwarded import FORWARDED
 from riverlog.wire.apis import ApiKey
 
 HANDLERS: Final[Mapping[ApiKey, str]] = {
@@ -69,11 +70,37 @@ HANDLERS: Final[Mapping[ApiKey, str]] = {
     ApiKey.DESCRIBE_BATCHES: "describe_batches.describe_batches",
 }
 
+CONTROLLER_HANDLERS: Final[Mapping[ApiKey, str]] = {
+    **{key: HANDLERS[key] for key in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)},
+    **{key: HANDLERS[key] for key in HANDLERS if key in FORWARDED},
+    ApiKey.DESCRIBE_CONFIGS: HANDLERS[ApiKey.DESCRIBE_CONFIGS],
+    ApiKey.DESCRIBE_ACLS: HANDLERS[ApiKey.DESCRIBE_ACLS],
+    ApiKey.VOTE: "quorum_request.quorum_request",
+    ApiKey.BEGIN_QUORUM_EPOCH: "quorum_request.quorum_request",
+    ApiKey.END_QUORUM_EPOCH: "quorum_request.quorum_request",
+    ApiKey.FETCH: "quorum_request.quorum_request",
+    ApiKey.FETCH_SNAPSHOT: "quorum_request.quorum_request",
+    ApiKey.ADD_RAFT_VOTER: "quorum_request.quorum_request",
+    ApiKey.REMOVE_RAFT_VOTER: "quorum_request.quorum_request",
+    ApiKey.UPDATE_RAFT_VOTER: "quorum_request.quorum_request",
+    ApiKey.BROKER_REGISTRATION: "broker_registration.broker_registration",
+    ApiKey.BROKER_HEARTBEAT: "broker_heartbeat.broker_heartbeat",
+    ApiKey.ALLOCATE_PRODUCER_IDS: "allocate_producer_ids.allocate_producer_ids",
+    ApiKey.CONTROLLER_REGISTRATION: "controller_registration.controller_registration",
+    ApiKey.ENVELOPE: "envelope.envelope",
+}
+"""What is served on the listeners for controllers."""
+
 SHORT_CUTS: Final[Mapping[ApiKey, str]] = {
     ApiKey.PRODUCE: "produce.produce_one",
     ApiKey.FETCH: "fetch.fetch_one",
 }
 """Functions that do the commonest form of a request from frame to bytes, and leave every other to the handler."""
+
+
+def load_controller_handler(key: ApiKey) -> tuple[Handler, ShortCut | None]:
+    """Import the handler of an API that controllers serve."""
+    return _function(CONTROLLER_HANDLERS[key]), None
 
 
 def load_handler(key: ApiKey) -> tuple[Handler, ShortCut | None]:

@@ -4,7 +4,6 @@ import re
 from typing import Final
 
 from riverlog.broker.requests.context import Context
-from riverlog.metadata.features import SUPPORTED_FEATURES
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
 from riverlog.wire.messages.api_versions import (
@@ -40,7 +39,7 @@ def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVer
         api_keys=[_versions(api) for api in context.services.served if client.takes_credits or not api.is_own],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
-            for name, (lowest, highest) in SUPPORTED_FEATURES.items()
+            for name, (lowest, highest) in context.services.features.items()
             if lowest > 0 or context.version >= _FIRST_VERSION_WITH_FEATURES_FROM_ZERO
         ],
         finalized_features_epoch=image.features_epoch,
@@ -48,7 +47,7 @@ def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVer
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in image.features.items()
             if level > 0
-            if name in SUPPORTED_FEATURES  # a folder that Kafka wrote may name others
+            if name in context.services.features  # a folder that Kafka wrote may name others
         ],
         window_bytes=client.memory.window_bytes if client.takes_credits else 0,
     )

@@ -7,7 +7,7 @@ from typing import Final
 from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.broker.requests.availability import Availability
 from riverlog.broker.requests.context import Context
-from riverlog.metadata.commands.topics import CreateTopics, TopicCreation, check_topic_name
+from riverlog.metadata.commands.topics import TopicCreation, check_topic_name
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import CLUSTER, Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
@@ -100,12 +100,11 @@ async def _create_missing(
         return refused
     new = tuple(TopicCreation(name, services.new_topic_id()) for name in missing)
     try:
-        created = await services.controller.submit(CreateTopics(new))
+        outcomes = await services.requests.create_topics(new)
     except Refusal as refusal:
         return refused | dict.fromkeys(missing, refusal.code)
-    return refused | {
-        each.name: each.outcome.code for each in created.topics if each.outcome.code is not ErrorCode.NONE
-    }
+    created = zip(missing, outcomes, strict=True)
+    return refused | {name: outcome.code for name, outcome in created if outcome.code is not ErrorCode.NONE}
 
 
 def _find(

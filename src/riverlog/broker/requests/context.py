@@ -6,7 +6,7 @@ connection's line until it is done. None means that the client asked for no answ
 """
 
 from asyncio import Semaphore as Turns
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, Protocol, TypeAlias, TypeVar
@@ -15,12 +15,14 @@ from uuid import UUID
 from riverlog.broker.requests.memory import RequestMemory
 from riverlog.broker.requests.routes import Routes
 from riverlog.controller.controller import Controller
+from riverlog.controller.metadata_requests import MetadataRequests
 from riverlog.controller.producer_ids import ProducerIds
 from riverlog.controller.view import MetadataView
 from riverlog.coordination.groups import GroupCoordinator
 from riverlog.coordination.marker_writer import MarkerWriter
 from riverlog.coordination.offsets import TransactionalOffsets
 from riverlog.coordination.transactions import TransactionCoordinator
+from riverlog.metadata.features import Levels
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.access import CLUSTER, Authorizer, Operation, Principal, ResourceType, operations_allowed
 from riverlog.model.errors import ErrorCode, Refusal
@@ -99,17 +101,49 @@ class Hangup(Exception):
     """A handler's wish to end the connection: the only word that reaches a client who asked for no answer."""
 
 
+class Forwarder(Protocol):
+    """The way of a client's request to the active controller."""
+
+    def __call__(self, frame: memoryview, principal: Principal) -> Awaitable[bytes]:
+        """Return the response to a request, both with their headers; Hangup where there is none."""
+        ...
+
+
 HandlerResult: TypeAlias = Response | Later[Response] | PendingResponse | None
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
-    """What handlers may reach of the node."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerServices:
+    """What handlers may reach of a node that keeps the cluster's metadata, whatever else it is."""
 
     node_id: NodeId
     cluster_id: str
     metadata: MetadataView
     controller: Controller
+    authorizer: Authorizer
+    clock: Clock
+    random: Random
+    served: tuple[Api, ...]
+    features: Mapping[str, Levels]
+    """The levels of features that this node can run with."""
+    secret: str = field(repr=False)
+    """What only the node's own parts know."""
+    forward: Forwarder | None = None
+    """The way of clients' requests to the active controller, where that may be another node."""
+    portions: Turns = field(default_factory=partial(Turns, 1))
+    """Who does a portion of a large request: one at a time, or all others would wait for as many as there are."""
+
+    def new_topic_id(self) -> TopicId:
+        """Return a new random topic id."""
+        return TopicId(UUID(int=self.random.getrandbits(128), version=4))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services(ControllerServices):
+    """What handlers may reach of a broker."""
+
+    requests: MetadataRequests
+    """What the broker itself asks of the controller."""
     producer_ids: ProducerIds
     registry: PartitionRegistry
     assignment: DirectoryAssignment
@@ -119,18 +153,6 @@ class Services:
     transactions: TransactionCoordinator
     marker_writer: MarkerWriter
     transactional_offsets: TransactionalOffsets
-    authorizer: Authorizer
-    clock: Clock
-    random: Random
-    served: tuple[Api, ...]
-    secret: str = field(repr=False)
-    """What only the node's own parts know."""
-    portions: Turns = field(default_factory=partial(Turns, 1))
-    """Who does a portion of a large request: one at a time, or all others would wait for as many as there are."""
-
-    def new_topic_id(self) -> TopicId:
-        """Return a new random topic id."""
-        return TopicId(UUID(int=self.random.getrandbits(128), version=4))
 
 
 @dataclass(slots=True)

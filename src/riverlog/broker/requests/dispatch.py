@@ -10,14 +10,25 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from riverlog.broker.requests.context import Client, Context, Hangup, Later, Parts, PendingResponse, Services
+from riverlog.broker.requests.context import (
+    Client,
+    Context,
+    ControllerServices,
+    Hangup,
+    Later,
+    Parts,
+    PendingResponse,
+    Services,
+)
+from riverlog.broker.requests.forwarded import FORWARDED
 from riverlog.broker.requests.portions import PORTIONED, folded, in_portions, is_large, kind_of
 from riverlog.model.errors import ErrorCode
 from riverlog.observe.stats import NodeStats, RequestStats
 from riverlog.wire.apis import Api, ApiKey
 from riverlog.wire.codec import decode
+from riverlog.wire.framing import LENGTH
 from riverlog.wire.headers import RequestHeader, decode_request_header, encode_response, with_window
 from riverlog.wire.types import fields_of
 
@@ -40,6 +51,8 @@ class ServedApi:
     short_cut: ShortCut | None
     holds_line: bool
     in_portions: bool
+    forwards: bool
+    """Whether the active controller answers it, wherever that is."""
     stats: RequestStats
     lowest: int
     highest: int
@@ -84,6 +97,21 @@ class Promise(PendingResponse):
         return _server_error(self._row.api, self._header)
 
 
+class ForwardedPromise(Promise):
+    """The answer of the active controller, still to come; it is handed on as it is."""
+
+    __slots__ = ()
+
+    def __init__(self, row: ServedApi, header: RequestHeader, client: Client, awaited: Awaitable[bytes]) -> None:
+        super().__init__(row, header, client, awaited)
+        self.holds_line = True
+
+    def encode(self) -> Parts:
+        response = self.awaited.result()
+        assert isinstance(response, bytes)
+        return [LENGTH.pack(len(response)), response]
+
+
 class Dispatcher:
     """The table of served APIs, and the way from a frame to an answer."""
 
@@ -91,12 +119,13 @@ class Dispatcher:
         self,
         served: Iterable[Api],
         load: HandlerLoader,
-        services: Services,
+        services: ControllerServices,
         stats: NodeStats,
     ) -> None:
+        """Build the table. What serves brokers' APIs is given a broker's services."""
         self._served = {int(api.key): api for api in served}
         self._load = load
-        self._services = services
+        self._services = cast("Services", services)
         self._authorizer = services.authorizer
         self._stats = stats
         self._rows: dict[int, ServedApi] = {}  # of the APIs that were asked for so far
@@ -128,6 +157,9 @@ class Dispatcher:
             version=version,
             stats=row.stats,
         )
+        if row.forwards and self._services.forward is not None and not self._services.controller.is_active:
+            forwarded = self._services.forward(frame, client.principal)
+            return row.stats, ForwardedPromise(row, header, client, forwarded)
         if row.short_cut is not None:
             pending = row.short_cut(frame, position, header, context)
             if pending is not None:
@@ -182,6 +214,7 @@ class Dispatcher:
             short_cut=short_cut,
             holds_line=inspect.iscoroutinefunction(handler),
             in_portions=api.key in PORTIONED,
+            forwards=api.key in FORWARDED,
             stats=self._stats.of_api(api.name),
             lowest=api.versions.min,
             highest=api.versions.max,

@@ -1,0 +1,93 @@
+"""Nodes that form a cluster: they find each other, decide together, and one that stops is missed by nobody."""
+
+import asyncio
+
+import pytest
+
+from riverlog.client.admin.admin import Admin
+from riverlog.client.consumer.consumer import Consumer
+from riverlog.client.producer.producer import Producer
+from riverlog.log.identity import DirectoryRefused
+from riverlog.node_controller import NotJoined
+from tests.support.clusters import BOTH, ClusterOfNodes
+from tests.support.virtual_time import run
+
+
+def test_three_nodes_are_one_cluster() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes()
+        await cluster.start()
+        active = cluster.active()
+        assert active is not None
+        other = next(node for node in cluster.nodes if node != active)
+        async with Admin(cluster.address(other), ports=cluster.ports) as admin:
+            await admin.create_topic("events", partitions=6)
+            [described] = await admin.describe_topics("events")
+            assert sorted(each.leader or 0 for each in described.partitions) == [1, 1, 2, 2, 3, 3]
+        async with Producer(cluster.address(1), ports=cluster.ports) as producer:
+            for number in range(30):
+                await producer.send("events", b"%d" % number, partition=number % 6)
+        async with Consumer(cluster.address(2), auto_offset_reset="earliest", ports=cluster.ports) as consumer:
+            consumer.assign(await consumer.partitions("events"))
+            found = list[bytes | None]()
+            while len(found) < 30:
+                found += [record.value for record in await consumer.poll()]
+        assert sorted(found) == sorted(b"%d" % number for number in range(30))
+        await cluster.stop()
+
+    run(scenario())
+
+
+def test_the_loss_of_the_active_controller_is_survived_by_admins_of_another_broker() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes({1: "controller", 2: "controller", 3: "controller", 4: "broker", 5: "broker"})
+        await cluster.start()
+        active = cluster.active()
+        assert active is not None
+        async with Admin(cluster.address(4), ports=cluster.ports) as admin:
+            await admin.create_topic("before", partitions=2)
+            await cluster.stop(active)
+            began = asyncio.get_running_loop().time()
+            await admin.create_topic("after", partitions=2)
+            assert asyncio.get_running_loop().time() - began < 1.0
+            assert [topic.name for topic in await admin.list_topics()] == ["after", "before"]
+        await cluster.stop()
+
+    run(scenario())
+
+
+def test_a_broker_that_is_gone_is_fenced_and_let_in_again() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes({1: "controller", 4: "broker", 5: "broker"})
+        await cluster.start()
+        image = cluster.nodes[1].controller
+        assert [broker.fenced for broker in image.image.brokers.values()] == [False, False]
+        epoch = image.image.brokers[4].epoch
+        await cluster.stop(4)
+        assert image.image.brokers[4].fenced
+        await cluster.start(4)
+        assert not image.image.brokers[4].fenced
+        assert image.image.brokers[4].epoch > epoch
+        await cluster.stop()
+
+    run(scenario())
+
+
+def test_a_folder_that_belongs_to_no_cluster_joins_none() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes({1: BOTH, 2: BOTH, 3: BOTH})
+        cluster.disks[2].remove("/data/meta.properties")
+        cluster.disks[2].remove_folder("/data/__cluster_metadata-0")
+        with pytest.raises(DirectoryRefused, match=r"/data belongs to no cluster yet; .* riverlog storage format"):
+            await cluster.build(2).start()
+
+    run(scenario())
+
+
+def test_whoever_finds_no_leader_says_so() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes()
+        with pytest.raises(NotJoined, match=r"No leader of the cluster's metadata was found within 60 s; is a"):
+            await cluster.build(2).start()
+
+    run(scenario())
