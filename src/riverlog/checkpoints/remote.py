@@ -130,6 +130,8 @@ class RemoteStore:
         except http.client.HTTPException as problem:
             self._connection.close()
             raise ConnectionError("it does not speak HTTP") from problem
+        except UnicodeError as problem:
+            raise ConnectionError("this cannot be the name of a host") from problem
         except OSError:
             self._connection.close()
             raise

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from riverlog.cli.kafka_clients import in_kafkas_names
-from riverlog.cli.terminal.exits import CommandError, ExitCode
+from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.suggestions import did_you_mean
 from riverlog.model.errors import ErrorCode
 
@@ -70,10 +70,13 @@ _FOR_PROGRAMMERS: Final = re.compile(r"[.;] [^.;]*\bawait\b.*")
 @contextmanager
 def client_errors() -> Iterator[None]:
     """Turn what the cluster refuses into a sentence."""
+    from riverlog.client.arguments import BadArgument
     from riverlog.client.errors import KafkaError, TimedOut, Unreachable
 
     try:
         yield
+    except BadArgument as error:
+        raise usage_error(str(error)) from error
     except (Unreachable, TimedOut) as error:
         raise CommandError(_unanswered(error.message), ExitCode.UNREACHABLE) from error
     except KafkaError as error:

@@ -15,6 +15,10 @@ _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 
 
+class BadArgument(ValueError):
+    """What a caller handed over can be of no use; the message is a sentence for whoever gave it."""
+
+
 class CheckedRecord(NamedTuple):
     """A record as it will be written. Nobody else can change what it holds."""
 
@@ -55,9 +59,9 @@ def check_topic(topic: object) -> None:
     if not isinstance(topic, str):
         raise TypeError(f"a topic is named by a str, not {_kind(topic)}")
     if not topic:
-        raise ValueError("a topic's name must not be empty")
+        raise BadArgument("a topic's name must not be empty")
     if len(topic.encode()) > _TOPIC_BYTES_MAX:
-        raise ValueError(f"a topic's name has at most {_TOPIC_BYTES_MAX} characters, not {len(topic)}")
+        raise BadArgument(f"a topic's name has at most {_TOPIC_BYTES_MAX} characters, not {len(topic)}")
 
 
 def check_whole(name: str, number: object, *, least: int = 0, most: int = _INT64_MAX) -> None:
@@ -65,7 +69,7 @@ def check_whole(name: str, number: object, *, least: int = 0, most: int = _INT64
     if not isinstance(number, int) or isinstance(number, bool):
         raise TypeError(f"{name} is a whole number, not {_kind(number)}: {number!r}")
     if not least <= number <= most:
-        raise ValueError(f"{name} is a whole number from {least} to {most}, not {number}")
+        raise BadArgument(f"{name} is a whole number from {least} to {most}, not {number}")
 
 
 def checked_offset(number: object) -> Offset:
@@ -82,9 +86,9 @@ def checked_text(name: str, text: object) -> str:
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        raise ValueError(f"{name} cannot be written: {text!r} has half a surrogate pair") from None
+        raise BadArgument(f"{name} cannot be written: {text!r} has half a surrogate pair") from None
     if size > _STRING_BYTES_MAX:
-        raise ValueError(f"{name} has at most {_STRING_BYTES_MAX} bytes, not {size}")
+        raise BadArgument(f"{name} has at most {_STRING_BYTES_MAX} bytes, not {size}")
     return text
 
 

@@ -165,7 +165,11 @@ class TcpNetwork:
     async def connect(self, host: str, port: int) -> TcpSocket:
         loop = asyncio.get_running_loop()
         failure: OSError | None = None
-        for family, kind, protocol, _name, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        try:
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except UnicodeError:  # a part of more than 63 letters, or half a surrogate pair
+            raise _no_name() from None
+        for family, kind, protocol, _name, address in found:
             stream = socket.socket(family, kind, protocol)
             stream.setblocking(False)
             try:
@@ -182,11 +186,18 @@ class TcpNetwork:
 
 def _resolve(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[str | int, ...]]]:
     """List each address once, IPv4 first: that is the one to print."""
-    found = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    try:
+        found = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except UnicodeError:
+        raise _no_name() from None
     unique: dict[tuple[socket.AddressFamily, tuple[Any, ...]], None] = {
         (family, address): None for family, _kind, _protocol, _name, address in found
     }
     return sorted(((family, address) for family, address in unique), key=lambda each: each[0] != socket.AF_INET)
+
+
+def _no_name() -> OSError:
+    return socket.gaierror(socket.EAI_NONAME, "this cannot be the name of a host")
 
 
 def _bind(family: socket.AddressFamily, address: tuple[str | int, ...]) -> socket.socket:

@@ -191,3 +191,14 @@ def test_localhost_means_every_address_it_has() -> None:
             end.close()  # type: ignore[attr-defined]
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("host", ["x" * 64, "\ud800"])
+def test_what_cannot_be_the_name_of_a_host_cannot_be_reached(host: str) -> None:
+    async def scenario() -> None:
+        with pytest.raises(OSError, match="cannot be the name of a host"):
+            await TcpNetwork().connect(host, 9092)
+        with pytest.raises(OSError, match="cannot be the name of a host"):
+            TcpNetwork().listen(host, 0, lambda _socket: None)
+
+    asyncio.run(scenario())

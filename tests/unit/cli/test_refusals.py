@@ -4,6 +4,7 @@ import pytest
 
 from riverlog.cli.refusals import ADVICE, client_errors, no_topic_name, sentence_of
 from riverlog.cli.terminal.exits import CommandError, ExitCode
+from riverlog.client.arguments import checked_text
 from riverlog.client.errors import KafkaError, TimedOut, Unreachable, failure
 from riverlog.client.reasons import REASONS
 from riverlog.metadata.commands.topics import check_topic_name
@@ -22,6 +23,15 @@ def test_the_clients_errors_are_sentences(error: KafkaError, code: ExitCode, wor
     with pytest.raises(CommandError, match=words) as trouble, client_errors():
         raise error
     assert trouble.value.exit_code == code
+
+
+def test_an_argument_that_no_request_can_hold_is_a_wrong_command_line() -> None:
+    with (
+        pytest.raises(CommandError, match="a topic's name has at most 32767 bytes, not 40000") as trouble,
+        client_errors(),
+    ):
+        checked_text("a topic's name", "x" * 40_000)
+    assert trouble.value.exit_code == ExitCode.USAGE
 
 
 @pytest.mark.parametrize("code", [each for each in ErrorCode if each is not ErrorCode.NONE])

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, Self
 
-from riverlog.client.arguments import check_whole, checked_offset, checked_partition
+from riverlog.client.arguments import check_whole, checked_offset, checked_partition, checked_text, checked_texts
 from riverlog.client.consumer.assignors import ASSIGNORS, COOPERATIVE_STICKY
 from riverlog.client.consumer.commits import CommittedOffset, GroupMetadata, checked_commit
 from riverlog.client.consumer.fetched_records import AssignedPartition, ConsumerRecord
@@ -103,6 +103,8 @@ class Consumer(Startable):
         self._arrived = asyncio.Event()
         self._group: Group | None = None
         if group is not None:
+            if group_instance_id is not None:
+                checked_text("group_instance_id", group_instance_id)
             if group_protocol not in ("classic", "consumer"):
                 raise ValueError(f'group_protocol={group_protocol!r}: choose "classic" or "consumer"')
             if group_protocol == "classic" and (assignor or COOPERATIVE_STICKY) not in ASSIGNORS:
@@ -110,7 +112,7 @@ class Consumer(Startable):
             self._group = Group(
                 self._cluster,
                 GroupRules(
-                    group=group,
+                    group=checked_text("a group's name", group),
                     instance_id=group_instance_id,
                     assignor=assignor or (COOPERATIVE_STICKY if group_protocol == "classic" else None),
                     session_timeout_ms=session_timeout_ms,
@@ -169,7 +171,7 @@ class Consumer(Startable):
             raise ValueError(
                 "the group assigns this consumer's partitions; unsubscribe() first, or leave it to the group"
             )
-        self.hold(dict.fromkeys(TopicPartition(*partition) for partition in partitions))
+        self.hold(dict.fromkeys(map(checked_partition, partitions)))
 
     def subscribe(
         self,
@@ -188,9 +190,7 @@ class Consumer(Startable):
         """
         if self._group is None:
             raise ValueError('subscribe() shares topics among a group: give its name, Consumer(..., group="billing")')
-        if isinstance(topics, str):
-            topics = (topics,)
-        interest = Interest(frozenset(topics), pattern)
+        interest = Interest(frozenset(checked_texts("a topic's name", topics)), pattern)
         if (pattern is None) is not bool(interest.topics):
             raise ValueError("subscribe to topics by name or by a pattern: give one of the two")
         if self._running is None:

@@ -124,7 +124,7 @@ class AssignedPartition:
         self.chunks: deque[Chunk] = deque()
         self.buffered_bytes = 0
         self.high_watermark = NO_OFFSET
-        self.problem: KafkaError | None = None
+        self.problem: Exception | None = None
         self.attempts = 0
         self.failing_since: float | None = None
         """When the first of the attempts failed that have failed since the last answer."""

@@ -265,6 +265,9 @@ class Fetcher:
                     state.problem = problem
                 else:
                     self._trouble(state, problem)
+        except Exception as mistake:  # our own: whoever reads is told, instead of asking again and again
+            for state in states:
+                state.problem = mistake
         finally:
             for state in states:
                 state.resolving = False

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from riverlog.client.arguments import checked_text
 from riverlog.client.errors import Closed, KafkaError, Unreachable, check, error_code, failure
 from riverlog.client.limits import UNKNOWN_TOPIC_ATTEMPTS_MAX
 from riverlog.client.network.connection import Connection
@@ -90,7 +91,7 @@ class Cluster:
         if security is not None and security.tls is not None:
             self.ports = self.ports._replace(network=TlsNetwork(self.ports.network, security.tls.context()))
         self._login = None if security is None else security.login
-        self.client_id = client_id
+        self.client_id = checked_text("client_id", client_id)
         self.request_seconds = request_timeout_ms / 1000
         self.cluster_id: str | None = None
         self.controller: NodeId = NO_NODE
@@ -166,6 +167,7 @@ class Cluster:
         found = self.topics.get(name)
         if found is not None:
             return found
+        checked_text("a topic's name", name)
         self._interest.add(name)
         deadline = asyncio.get_running_loop().time() + seconds
         attempt = 0

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import count, groupby
 from typing import Final
 
+from riverlog.client.arguments import checked_text
 from riverlog.client.errors import KafkaError, RecordsRefused, TimedOut, check, failure
 from riverlog.client.network.cluster import Cluster
 from riverlog.client.producer.deliveries import Batch
@@ -68,6 +69,11 @@ class SendingRules:
     request_bytes_max: int
     idempotent: bool
     transactional_id: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a transactional id that no request can hold."""
+        if self.transactional_id is not None:
+            checked_text("transactional_id", self.transactional_id)
 
 
 class Sender:

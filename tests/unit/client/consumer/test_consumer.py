@@ -203,3 +203,29 @@ async def test_a_consumer_that_was_not_started_says_how() -> None:
 def test_senseless_settings_are_refused(settings: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="choose"):
         Consumer("a:1", **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["x" * 40_000, "\ud800", b"orders", 5])
+async def test_what_no_request_can_name_is_refused_at_the_call(name: object) -> None:
+    cluster = filled()
+    for settings in ({"group": name}, {"client_id": name}, {"group": "g", "group_instance_id": name}):
+        with pytest.raises((TypeError, ValueError)):
+            consumer_of(cluster, **settings)
+    async with consumer_of(cluster, group="g") as consumer:
+        with pytest.raises((TypeError, ValueError)):
+            consumer.subscribe([name])  # type: ignore[list-item]
+        with pytest.raises((TypeError, ValueError)):
+            consumer.assign([TopicPartition(name, 0)])  # type: ignore[arg-type]
+        with pytest.raises((TypeError, ValueError)):
+            await consumer.partitions(name)  # type: ignore[arg-type]
+
+
+async def test_a_mistake_of_our_own_while_a_start_is_looked_up_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def mistaken(*_given: object, **_named: object) -> None:
+        raise LookupError("ours")
+
+    async with consumer_of(filled()) as consumer:
+        monkeypatch.setattr("riverlog.client.consumer.fetcher.list_offsets", mistaken)
+        consumer.assign([ZERO])
+        with pytest.raises(LookupError, match="ours"):
+            await consumer.poll(1_000)

@@ -353,3 +353,9 @@ async def test_a_wrong_argument_costs_nothing_but_its_call() -> None:
         with pytest.raises(TypeError, match="a topic is named by a str"):
             await producer.send(b"orders", b"x")  # type: ignore[arg-type]
         assert (await producer.send("orders", b"x", partition=0)).offset == 0
+
+
+@pytest.mark.parametrize("name", ["x" * 40_000, "\ud800", b"mine", 5])
+def test_a_transactional_id_that_no_request_can_hold_is_refused_at_the_call(name: object) -> None:
+    with pytest.raises((TypeError, ValueError), match="transactional_id"):
+        Producer("127.0.0.1:9092", transactional_id=name)  # type: ignore[arg-type]
