@@ -7,7 +7,7 @@ that needs no index keeps none; one that does makes it from its image once and c
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from riverlog.metadata.image import MetadataImage, PartitionState, TopicImage
+from riverlog.metadata.image import PARTITIONS_PER_CHUNK, MetadataImage, PartitionState, TopicImage
 from riverlog.metadata.topic_draft import rare_state
 from riverlog.model.ids import NO_NODE, NodeId
 
@@ -33,14 +33,18 @@ class BrokerIndex:
     def of(cls, image: MetadataImage) -> "BrokerIndex":
         """Return the index of all partitions."""
         index = cls()
-        for topic in image.all_topics():
-            index.add(topic)
+        index.follow(MetadataImage(), image)
         return index
 
-    def add(self, topic: TopicImage) -> None:
-        """Note all partitions of a topic."""
-        for number, state in _states(topic):
-            self.change(topic.name, number, None, state)
+    def follow(self, before: MetadataImage, after: MetadataImage) -> None:
+        """Become the index of another image, however the two came about; it costs what is different between them."""
+        for name, was, now in before.topics.differences(after.topics):
+            if was is not None and (now is None or now.id != was.id or now.partition_count < was.partition_count):
+                self.remove(was)
+                was = None
+            if now is not None:
+                for number, old, new in _changes(was, now):
+                    self.change(name, number, old, new)
 
     def remove(self, topic: TopicImage) -> None:
         """Forget all partitions of a topic."""
@@ -105,6 +109,21 @@ def each_partition(partitions: Iterable[tuple[str, int]]) -> Iterator[tuple[str,
 
 _WORD_BITS = 1024
 _WORD = (1 << _WORD_BITS) - 1
+
+
+def _changes(
+    before: TopicImage | None, after: TopicImage
+) -> Iterator[tuple[int, PartitionState | None, PartitionState]]:
+    """Return the partitions that are others than before."""
+    chunks = () if before is None else before.chunks
+    for number, chunk in enumerate(after.chunks):
+        known = chunks[number] if number < len(chunks) else ()
+        if chunk is known:
+            continue
+        for row, state in enumerate(chunk):
+            was = known[row] if row < len(known) else None
+            if state is not was:
+                yield number * PARTITIONS_PER_CHUNK + row, was, state
 
 
 def _states(topic: TopicImage) -> Iterator[tuple[int, PartitionState]]:

@@ -75,9 +75,12 @@ MetadataCommand = (
 class MetadataMachine:
     """Decides about the cluster's topics, partitions, settings, brokers and producer ids."""
 
-    def __init__(self, defaults: TopicDefaults, image: MetadataImage | None = None) -> None:
-        """Begin with what all records so far came to."""
+    def __init__(
+        self, defaults: TopicDefaults, image: MetadataImage | None = None, index: BrokerIndex | None = None
+    ) -> None:
+        """Begin with what all records so far came to, and with its index, if there is one: it is the machine's then."""
         self._draft = MetadataDraft(image or MetadataImage())
+        self._draft.index = index
         self._defaults = defaults
         self._lifecycle = BrokerLifecycle(lambda: self.image, lambda: self.index, defaults.layers)
 
@@ -90,7 +93,8 @@ class MetadataMachine:
     def index(self) -> BrokerIndex:
         """Return what each broker has of the partitions; from the first time on, each record keeps it up to date.
 
-        A controller that may become active makes it when it has read its log. A node that is alone needs none.
+        A controller that may become active has it follow what is committed, and begins with it: to make it of a million
+        partitions takes a second. A node that is alone needs none.
         """
         if self._draft.index is None:
             self._draft.index = BrokerIndex.of(self.image)

@@ -79,6 +79,13 @@ class SharedMap(Generic[Key, Value]):
         derived._count = self._count + grown
         return derived
 
+    def differences(self, other: "SharedMap[Key, Value]") -> Iterator[tuple[Key, Value | None, Value | None]]:
+        """Return each key with its value here and in another map, where these are not the same object.
+
+        What the two share is passed over, so that this costs what is different.
+        """
+        return _differences(self._root, other._root)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SharedMap) and self._root == other._root
 
@@ -134,6 +141,22 @@ def _shrunk(branches: list[Tree]) -> Tree:
     if len(leaves) < _BRANCHES or sum(map(len, leaves)) > LEAF_ENTRIES_MAX:
         return tuple(branches)
     return {key: value for leaf in leaves for key, value in leaf.items()}
+
+
+def _differences(left: Tree, right: Tree) -> Iterator[tuple[Any, Any, Any]]:
+    if left is right:
+        return
+    if type(left) is tuple and type(right) is tuple:
+        for one, other in zip(left, right, strict=True):
+            yield from _differences(one, other)
+        return
+    before, after = dict(_entries(left)), dict(_entries(right))
+    for key, value in before.items():
+        if after.get(key) is not value:
+            yield key, value, after.get(key)
+    for key, value in after.items():
+        if key not in before:
+            yield key, None, value
 
 
 def _entries(node: Tree) -> Iterator[tuple[Any, Any]]:

@@ -53,13 +53,54 @@ def life(seed: int) -> list[MetadataRecord]:
     return made
 
 
+def walked(image: MetadataImage) -> BrokerIndex:
+    """Return what a plain walk over all partitions says."""
+    index = BrokerIndex()
+
+    def note(partitions: dict[str, int], name: str, number: int) -> None:
+        partitions[name] = partitions.get(name, 0) + (1 << number)
+
+    for topic in image.all_topics():
+        for partition in topic.partitions:
+            for node_id in partition.isr:
+                note(index.in_sync.setdefault(node_id, {}), topic.name, partition.index)
+            for node_id in partition.rare.eligible_leader_replicas:
+                note(index.eligible.setdefault(node_id, {}), topic.name, partition.index)
+            if partition.leader == NO_NODE:
+                note(index.leaderless, topic.name, partition.index)
+            else:
+                index.led[partition.leader] = index.led.get(partition.leader, 0) + 1
+                if partition.leader != partition.replicas[0]:
+                    note(index.unpreferred, topic.name, partition.index)
+            if partition.is_reassigning:
+                note(index.reassigning, topic.name, partition.index)
+    return index
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_each_record_keeps_it_up_to_date(seed: int) -> None:
     draft = MetadataDraft(MetadataImage())
     draft.index = BrokerIndex.of(draft.image())
     for record in life(seed):
         draft.apply(record)
-        assert draft.index == BrokerIndex.of(draft.image())
+        assert draft.index == walked(draft.image())
+    assert BrokerIndex.of(draft.image()) == draft.index
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_follows_from_one_image_to_any_other(seed: int) -> None:
+    random, draft = Random(seed), MetadataDraft(MetadataImage())
+    images = [draft.image()]
+    for record in life(seed):
+        draft.apply(record)
+        if random.random() < 0.1:
+            images.append(draft.image())
+    index, at = BrokerIndex(), images[0]
+    for _ in range(30):
+        to = random.choice(images)
+        index.follow(at, to)
+        at = to
+        assert index == BrokerIndex.of(at)
 
 
 def test_partitions_are_found_one_by_one() -> None:

@@ -101,3 +101,19 @@ def test_items_come_in_the_order_of_their_keys_and_equality_does_not_depend_on_h
 def test_it_is_no_key():
     with pytest.raises(TypeError):
         hash(SharedMap())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_differences_are_what_is_not_the_same_object(seed: int) -> None:
+    random = Random(seed)
+    values = [object() for _ in range(4)]
+    one = SharedMap[str, object]().merged({f"k{n}": random.choice(values) for n in range(random.choice((3, 400)))})
+    changes: dict[str, object] = {f"k{random.randrange(500)}": random.choice((*values, GONE)) for _ in range(20)}
+    two = one.merged(changes)  # type: ignore[arg-type]  # what is to go is an object too
+    expected = {
+        key: (one.get(key), two.get(key)) for key in [f"k{n}" for n in range(500)] if one.get(key) is not two.get(key)
+    }
+    found = list(one.differences(two))
+    assert {key: (before, after) for key, before, after in found} == expected
+    assert len(found) == len(expected)
+    assert list(two.differences(two)) == []
