@@ -6,7 +6,7 @@ reply. Who becomes leader decides once the view has all that is in the log.
 
 import asyncio
 from collections.abc import Callable
-from typing import Never, TypeVar
+from typing import Final, Never, TypeVar
 
 from riverlog.controller.loader import MetadataLoader
 from riverlog.controller.log import MetadataLog, NotController
@@ -25,6 +25,9 @@ from riverlog.observe.logging import get_logger
 from riverlog.runner import Runner, Stopped
 
 Reply = TypeVar("Reply")
+
+_WAKE_SECONDS_MIN: Final = 0.001
+"""A timer may fire a rounding error before its time; a machine that is woken too early wants to be woken again."""
 
 
 class Controller:
@@ -178,7 +181,8 @@ class Controller:
             self._timer = None
         self._wakes_at = deadline
         if deadline is not None and not self._closing:
-            seconds = max(0.0, deadline - self._clock.monotonic())
+            left = deadline - self._clock.monotonic()
+            seconds = max(left, _WAKE_SECONDS_MIN) if left > 0 else 0.0
             self._timer = asyncio.get_running_loop().call_later(seconds, self._wake)
 
     def _wake(self) -> None:
