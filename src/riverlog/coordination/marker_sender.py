@@ -1,7 +1,8 @@
 """Sending the markers of ended transactions until every partition has its own.
 
 What was decided is never taken back, so there is no last attempt: a partition that cannot be reached is asked again, at
-growing intervals, for as long as this coordinator is the one to ask. A partition that is deleted needs no marker.
+growing intervals, for as long as this coordinator is the one to ask. A partition that is deleted needs no marker. Where
+a partition has heard from a later coordinator, that one sends them.
 """
 
 import asyncio
@@ -25,6 +26,10 @@ _SETTLED: Final = frozenset((ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH))
 _Codes = Mapping[TopicPartition, ErrorCode]
 
 
+class _Fenced(Exception):
+    """A partition has heard from a later coordinator of the same transactional id."""
+
+
 class MarkerSender:
     """Sends markers through the port: at once where they are written at once, else in a task per transaction."""
 
@@ -37,7 +42,7 @@ class MarkerSender:
         self._port = port
         self._image = image
         self._stats = stats
-        self._under_way: dict[tuple[str, ProducerIdentity], asyncio.Handle | asyncio.Task[None]] = {}
+        self._under_way: dict[tuple[str, ProducerIdentity], asyncio.Handle | asyncio.Task[bool]] = {}
         self._log = get_logger("riverlog.transactions")
 
     def send(self, wanted: SendMarkers, coordinator_epoch: int, written: Callable[[], None]) -> None:
@@ -50,7 +55,7 @@ class MarkerSender:
             begin = asyncio.get_running_loop().call_soon
             self._under_way[name] = begin(self._begin, name, wanted, coordinator_epoch, written)
 
-    def stop(self) -> "list[asyncio.Task[None]]":
+    def stop(self) -> "list[asyncio.Task[bool]]":
         """Stop sending; whoever replays the coordinator's log begins again. Return the tasks that are ending."""
         under_way = list(self._under_way.values())
         self._under_way.clear()
@@ -78,18 +83,26 @@ class MarkerSender:
         task = asyncio.get_running_loop().create_task(self._send(wanted, coordinator_epoch, answer))
         self._under_way[name] = task
 
-        def ended(task: "asyncio.Task[None]") -> None:
+        def ended(task: "asyncio.Task[bool]") -> None:
             self._under_way.pop(name, None)
-            if not task.cancelled():
-                task.result()  # whatever fails is tried again
+            if not task.cancelled() and task.result():
                 written()
 
         task.add_done_callback(ended)
 
-    async def _send(self, wanted: SendMarkers, coordinator_epoch: int, answer: "asyncio.Future[_Codes]") -> None:
+    async def _send(self, wanted: SendMarkers, coordinator_epoch: int, answer: "asyncio.Future[_Codes]") -> bool:
+        """Send them until all are written, or until another coordinator is known to send them."""
         self._stats.markers_waiting += len(wanted.partitions)
         try:
             await self._send_until_written(wanted, coordinator_epoch, answer)
+            return True
+        except _Fenced:
+            self._log.error(
+                "transaction markers given up: a later coordinator has written some",
+                transactional_id=wanted.transactional_id,
+                coordinator_epoch=coordinator_epoch,
+            )
+            return False
         finally:
             self._stats.markers_waiting -= len(wanted.partitions)
 
@@ -135,6 +148,8 @@ class MarkerSender:
         except Exception as mistake:  # of our own; what was decided has to be written all the same
             contained("markers of a transaction", mistake)
             codes = {}
+        if ErrorCode.TRANSACTION_COORDINATOR_FENCED in codes.values():
+            raise _Fenced
         return self._missing(partitions, codes)
 
     def _missing(self, partitions: tuple[TopicPartition, ...], codes: _Codes) -> tuple[TopicPartition, ...]:

@@ -166,3 +166,14 @@ async def test_closing_stops_it() -> None:
     asked = len(port.asked)
     await asyncio.sleep(100)
     assert len(port.asked) == asked
+
+
+async def test_markers_of_a_coordinator_that_was_replaced_are_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    port, stats = Markers(), TransactionStats()
+    port.codes[P1] = ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    sender = MarkerSender(port, lambda: IMAGE, stats)
+    sender.send(WANTED, 3, lambda: pytest.fail("not all of them are written"))
+    await asyncio.sleep(3_600)
+    assert (len(port.asked), stats.markers_waiting) == (1, 0)
+    (line,) = caplog.records
+    assert line.getMessage() == "transaction markers given up: a later coordinator has written some"
