@@ -70,6 +70,7 @@ from riverlog.world.processes import SystemProcesses
 
 if TYPE_CHECKING:
     from riverlog.checkpoints.server import CheckpointServer
+    from riverlog.coordination.other_brokers import OtherBrokers
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class Parts:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     marker_writer: MarkerWriter
+    transactional_offsets: TransactionalOffsets
     metrics: NodeMetrics
 
     def settings(self) -> NodeSettings:
@@ -272,15 +274,17 @@ class Node:
         groups.start()
         self._closing.push_async_callback(groups.close)
         marker_writer = MarkerWriter(replicas, groups, world.clock)
+        others = None if part.is_alone else self._open_ways_to_brokers(metadata)
         transactions = TransactionCoordinator(
             metadata,
             requests,
             replicas,
             producer_ids=producer_ids,
-            markers=marker_writer,
+            markers=marker_writer if others is None else others.markers(marker_writer),
             clock=world.clock,
             random=world.random,
             stats=self.stats.transactions,
+            elsewhere=None if others is None else others.verification,
         )
         transactions.start()
         self._closing.push_async_callback(transactions.close)
@@ -309,8 +313,20 @@ class Node:
             groups,
             transactions,
             marker_writer,
+            TransactionalOffsets(
+                groups, replicas, transactions, world.clock, elsewhere=None if others is None else others.offsets
+            ),
             metrics,
         )
+
+    def _open_ways_to_brokers(self, metadata: MetadataView) -> "OtherBrokers":
+        from riverlog.coordination.other_brokers import OtherBrokers  # a node that is alone does without
+
+        world, settings = self._world, self._settings
+        listener = settings.inter_broker_listener_name
+        others = OtherBrokers(settings.node_id, world.network, self.cluster_id, metadata, world.clock, listener)
+        self._closing.push_async_callback(others.close)
+        return others
 
     def _open_directory(self, folder: str) -> NodeDirectory:
         world, settings = self._world, self._settings
@@ -387,7 +403,7 @@ class Node:
             groups=parts.groups,
             transactions=parts.transactions,
             marker_writer=parts.marker_writer,
-            transactional_offsets=TransactionalOffsets(parts.groups, parts.replicas, parts.transactions, world.clock),
+            transactional_offsets=parts.transactional_offsets,
             authorizer=AllowEveryone(),
             clock=world.clock,
             random=world.random,

@@ -40,6 +40,9 @@ class Lane(Enum):
     HEARTBEAT = auto()
     CONTROL = auto()
     FORWARD = auto()
+    MARKERS = auto()
+    VERIFICATION = auto()
+    OFFSETS = auto()
 
 
 class Peers:

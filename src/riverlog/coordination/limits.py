@@ -25,3 +25,27 @@ MARKER_RETRY_SECONDS_MAX: Final = 5.0
 
 MARKER_ANSWER_SECONDS_MAX: Final = 30.0
 """How long an answer about markers is waited for; then they are sent again."""
+
+BROKER_RETRY_SECONDS_MIN: Final = 0.05
+"""How long a broker is left alone that could not be reached; each time twice as long."""
+
+BROKER_RETRY_SECONDS_MAX: Final = 1.0
+"""How long at most."""
+
+BROKER_CONNECT_SECONDS_MAX: Final = 5.0
+"""How long another broker may take to accept a connection."""
+
+MARKED_PER_REQUEST_MAX: Final = 2_000
+"""Partitions in one request for markers, unless one producer alone has more; the others go with the next one."""
+
+MARKER_RESPONSE_SECONDS_MAX: Final = 15.0
+"""How long one broker may take to write markers: shorter than whoever sends them waits for all brokers."""
+
+VERIFIED_PER_REQUEST_MAX: Final = 2_000
+"""Questions in one request whether transactions are open; the others go with the next one."""
+
+VERIFICATION_RESPONSE_SECONDS_MAX: Final = 10.0
+"""How long a coordinator may take to say whether transactions are open; then producers are told to try again."""
+
+OFFSETS_RESPONSE_SECONDS_MAX: Final = 10.0
+"""How long the coordinator of a group may take to store offsets of a transaction; then its owner tries again."""

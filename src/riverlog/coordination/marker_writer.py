@@ -6,6 +6,7 @@ for the machine of that partition, which writes it in its turn.
 
 import asyncio
 from collections.abc import Mapping
+from typing import Final
 
 from riverlog.coordination.futures import answered, concluded
 from riverlog.coordination.groups import GroupCoordinator
@@ -16,6 +17,10 @@ from riverlog.model.ports import Clock
 from riverlog.model.transactions import ProducerIdentity, TransactionMarkers
 from riverlog.partitions.replicas import Replicas
 from riverlog.records.control import Marker
+
+_AWAY: Final = frozenset(
+    (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+)
 
 
 class MarkerWriter:
@@ -87,6 +92,6 @@ async def _all(
 def _code(ended: "asyncio.Future[None]") -> ErrorCode:
     try:
         ended.result()
-    except Refusal as refusal:
-        return refusal.code
+    except Refusal as refusal:  # senders of markers ask for leaders, not for coordinators
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if refusal.code in _AWAY else refusal.code
     return ErrorCode.NONE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from riverlog.coordination.groups import GroupCoordinator
 from riverlog.coordination.verification import verify_one
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_SEQUENCE, TopicPartition
+from riverlog.model.ids import NO_NODE, NO_SEQUENCE, TopicPartition
 from riverlog.model.ports import Clock
 from riverlog.model.transactions import ProducerIdentity, VerifyTransaction
 from riverlog.partitions.partition import Partition
@@ -18,17 +18,40 @@ from riverlog.partitions.replicas import Replicas
 from riverlog.transactions.verification import Question, VerificationRefused
 
 if TYPE_CHECKING:
+    from riverlog.coordination.remote_offsets import RemoteOffsets
     from riverlog.groups.commands import CodesReply, CommitOffsets
 
 
 class TransactionalOffsets:
     """Commits offsets in transactions."""
 
-    def __init__(self, groups: GroupCoordinator, replicas: Replicas, verify: VerifyTransaction, clock: Clock) -> None:
+    def __init__(
+        self,
+        groups: GroupCoordinator,
+        replicas: Replicas,
+        verify: VerifyTransaction,
+        clock: Clock,
+        elsewhere: "RemoteOffsets | None" = None,
+    ) -> None:
+        """Build it; without a way to other brokers all groups are here."""
+        self._elsewhere = elsewhere
         self._groups = groups
         self._replicas = replicas
         self._verify = verify
         self._clock = clock
+
+    async def commit_anywhere(self, transactional_id: str, command: "CommitOffsets") -> "CodesReply":
+        """Add the group's partition to the transaction and store offsets as below, on whichever broker coordinates the
+        group: the owner of a batch asks the coordinator of its transactions alone."""
+        name = self._groups.partition_of(command.group_id)
+        leader = self._groups.leader_of(name)
+        if leader == NO_NODE:
+            raise Refusal(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE, f"Nobody coordinates the group {command.group_id!r} now."
+            )
+        if self._elsewhere is not None and not self._groups.is_here(name):
+            return await self._elsewhere.commit(leader, transactional_id, command)
+        return await self.commit(transactional_id, command, adds=True, knows_abortable=True)
 
     async def commit(
         self, transactional_id: str, command: "CommitOffsets", *, adds: bool, knows_abortable: bool

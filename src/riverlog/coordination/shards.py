@@ -29,7 +29,7 @@ from riverlog.metadata.commands.topics import TopicCreation
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import TopicImage
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import LeaderEpoch, TopicId, TopicPartition
+from riverlog.model.ids import NO_NODE, LeaderEpoch, NodeId, TopicId, TopicPartition
 from riverlog.model.machine import Command, ReplicatedMachine
 from riverlog.model.ports import Clock, Random
 from riverlog.observe.logging import get_logger
@@ -131,6 +131,15 @@ class Shards(ABC, Generic[Machine, Fact]):
     def partition_of(self, name: str) -> TopicPartition:
         """Find the partition that a name belongs to; Refusal where there are no coordinators."""
         return TopicPartition(self.TOPIC, self._index_of(name))
+
+    def leader_of(self, name: TopicPartition) -> NodeId:
+        """Return the broker that coordinates what belongs to a partition of the topic; -1 where none does."""
+        topic = self._metadata.image.topic(name.topic)
+        return NO_NODE if topic is None else topic.partition(name.partition).leader
+
+    def is_here(self, name: TopicPartition) -> bool:
+        """Return whether this broker coordinates what belongs to a partition."""
+        return self.leader_of(name) == self._metadata.settings.node_id
 
     def check_loaded(self, index: int) -> None:
         """Begin the shard of a partition if nobody has; Refusal where it is still reading its log, or not here."""

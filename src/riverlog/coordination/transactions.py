@@ -17,7 +17,7 @@ from riverlog.coordination.shard import Shard
 from riverlog.coordination.shards import Shards
 from riverlog.metadata.commands.topics import TopicCreation
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.ids import NO_NODE, LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.internal_topics import TRANSACTIONS_TOPIC
 from riverlog.model.ports import Clock, Random
 from riverlog.model.transactions import MarkerPort, ProducerIdentity, TransactionOutcome, TransactionVersion
@@ -27,6 +27,7 @@ from riverlog.runner import Unwritable
 
 if TYPE_CHECKING:
     from riverlog.coordination.marker_sender import MarkerSender
+    from riverlog.coordination.remote_verification import RemoteVerification
     from riverlog.transactions.commands import (
         Effect,
         EndTransaction,
@@ -57,11 +58,14 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
         clock: Clock,
         random: Random,
         stats: TransactionStats,
+        elsewhere: "RemoteVerification | None" = None,
     ) -> None:
+        """Build the coordinator; without a way to other brokers it is the only one."""
         super().__init__(metadata, requests, replicas, clock=clock, random=random)
         self._producer_ids = producer_ids
         self._markers = markers
         self._stats = stats
+        self._elsewhere = elsewhere
         self._senders: dict[Shard[TransactionsMachine, StateFact], MarkerSender] = {}
 
     async def close(self) -> None:
@@ -103,10 +107,16 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
         *,
         adds: bool,
     ) -> "asyncio.Future[ErrorCode]":
-        """Find out whether the partition belongs to the producer's open transaction; with `adds`, make it so first."""
+        """Find out whether the partition belongs to the producer's open transaction; with `adds`, make it so first.
+
+        Its coordinator is asked, on whichever broker it is.
+        """
         from riverlog.transactions.commands import AddPartitions, VerifyPartitions
 
         producer = ProducerIdentity(producer_id, producer_epoch)
+        if self._elsewhere is not None and not self._coordinates(transactional_id):
+            leader = self.leader_of(self.partition_of(transactional_id))
+            return self._elsewhere.verify(leader, transactional_id, producer, partition, adds=adds)
         asked = self.submit(
             transactional_id,
             AddPartitions(transactional_id, producer, (partition,), TransactionVersion.EPOCH_PER_TRANSACTION)
@@ -114,6 +124,14 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
             else VerifyPartitions(transactional_id, producer, (partition,)),
         )
         return answered(_only_code(asked)) if asked.done() else asyncio.ensure_future(concluded(asked, _only_code))
+
+    def _coordinates(self, transactional_id: str) -> bool:
+        """Return whether this broker coordinates a transactional id, or knows at once that nobody does."""
+        try:
+            name = self.partition_of(transactional_id)
+        except Refusal:
+            return True
+        return self.is_here(name) or self.leader_of(name) == NO_NODE
 
     def _new_topic(self) -> TopicCreation:
         settings = self._metadata.settings

@@ -90,7 +90,7 @@ async def test_groups_that_are_not_there_yet_are_asked_again() -> None:
         name = node.parts.groups.partition_of(GROUP)
         node.parts.groups.stop_waiting()
         told = await writer_on(node).write(markers(name))
-        assert told == {name: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+        assert told == {name: ErrorCode.NOT_LEADER_OR_FOLLOWER}, "what senders of markers know"
 
 
 async def test_a_marker_waits_for_a_log_that_is_being_recovered() -> None:

@@ -90,9 +90,7 @@ async def _with_offsets(
     if joined.producer == NOBODY:
         return command
     commit = CommitOffsets(group_id, offsets, producer=joined.producer, needs_empty_group=True)
-    reply = await services.transactional_offsets.commit(
-        command.transactional_id, commit, adds=True, knows_abortable=True
-    )
+    reply = await services.transactional_offsets.commit_anywhere(command.transactional_id, commit)
     for code in reply.codes:
         if code is ErrorCode.UNKNOWN_MEMBER_ID:
             raise Refusal(

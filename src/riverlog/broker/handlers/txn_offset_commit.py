@@ -54,6 +54,7 @@ async def _commit(
         request.generation_id,
         request.group_instance_id,
         producer=ProducerIdentity(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
+        needs_empty_group=request.needs_empty_group,
     )
     try:
         check_transactional_id(context, request.transactional_id)

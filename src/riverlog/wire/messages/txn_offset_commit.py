@@ -1,7 +1,7 @@
 """TxnOffsetCommit: how far a group has come, if the transaction is committed."""
 
 from riverlog.wire.apis import ApiKey
-from riverlog.wire.types import array, int16, int32, int64, message, string, struct
+from riverlog.wire.types import OWN_TAG, array, boolean, int16, int32, int64, message, string, struct
 
 
 @struct
@@ -34,6 +34,7 @@ class TxnOffsetCommitRequest:
     member_id: str = string(since=3)
     group_instance_id: str | None = string(since=3, nullable_since=3)
     topics: list[TxnOffsetCommitRequestTopic] = array(TxnOffsetCommitRequestTopic)
+    needs_empty_group: bool = boolean(since=3, tag=OWN_TAG)  # ours: nobody else may read in the group
 
 
 @struct
