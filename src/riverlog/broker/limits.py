@@ -54,6 +54,9 @@ OFFSETS_COMMITTED_AT_ONCE_MAX: Final = 3_000
 REQUEST_PORTION: Final = 400
 """Topics, partitions, groups and the like of one request that are dealt with at a stretch: some ten milliseconds."""
 
+WALKED_BATCH_BYTES_MIN: Final = 64 * 1024
+"""A batch beyond this is done at a stretch of its own where its records are looked through; a compressed one always."""
+
 IDLE_SWEEP_SECONDS: Final = 5.0
 """How often the server looks for connections that have gone quiet; after that long they give back large buffers."""
 

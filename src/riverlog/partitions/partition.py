@@ -81,13 +81,13 @@ class Partition(Replica):
         header = check_produced(batch, batch_bytes_max=config.max_message_bytes)
         if self._is_for_coordinators:
             raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the cluster itself writes to {self.name.topic}")
+        if header.attributes & TRANSACTIONAL and self.begins_transaction(header):
+            is_known = self.log.producers.get(header.producer_id) is not None
+            self.verifications.check(header, is_known=is_known)
         if config.record_validation_full:
             header = check_records(batch, header, config, now_ms=now_ms)
         if config.cleanup_compact:
             check_keys(batch, header, batch_bytes_max=config.max_message_bytes)
-        if header.attributes & TRANSACTIONAL and self.begins_transaction(header):
-            is_known = self.log.producers.get(header.producer_id) is not None
-            self.verifications.check(header, is_known=is_known)
         return self._gather(batch, header, now_ms=now_ms)
 
     def begins_transaction(self, header: BatchHeader) -> bool:

@@ -23,7 +23,7 @@ from riverlog.broker.requests.context import (
     Services,
 )
 from riverlog.broker.requests.forwarded import FORWARDED
-from riverlog.broker.requests.portions import PORTIONED, folded, in_portions, is_large, kind_of
+from riverlog.broker.requests.portions import PORTIONED, fitted, folded, in_portions, is_large, kind_of
 from riverlog.model.errors import ErrorCode
 from riverlog.observe.stats import NodeStats, RequestStats
 from riverlog.wire.apis import Api, ApiKey
@@ -168,6 +168,7 @@ class Dispatcher:
         if row.in_portions:
             kind = kind_of(row.api.key, version)
             request = folded(request, kind)
+            kind = fitted(kind, request, context)
             if is_large(request, kind):
                 handle = partial(_handle, row, context)
                 promise = Promise(row, header, client, in_portions(request, kind, handle, self._services.portions))

@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from riverlog.broker.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, REQUEST_PORTION
-from riverlog.broker.requests.context import Later
+from riverlog.broker.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, REQUEST_PORTION, WALKED_BATCH_BYTES_MIN
+from riverlog.broker.requests.context import Context, Later
+from riverlog.model.ids import TopicPartition
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from riverlog.partitions.retry_later import RetryLater
+from riverlog.records.batch import ATTRIBUTES_POSITION, COMPRESSION_MASK, HEADER_BYTES, TRANSACTIONAL
 from riverlog.wire.apis import ApiKey
 
 T = TypeVar("T")
@@ -42,14 +44,57 @@ class Portioned:
     """Returns by what to tell parts apart that are answered once, however often they are asked for."""
     unless: str = ""
     """Who names this is served at once: a no about its transaction is kept only for who comes again in that turn."""
+    takes_long: "Callable[[Any, Context], bool] | None" = None
+    """Returns whether a request has parts each of which takes as long as a portion, whatever it names."""
 
 
 _OFFSETS_OF_GROUPS: Final = Portioned(("groups",), "groups", "topics", "topics")
 """OffsetFetch from version 8 on: before, it asked about one group."""
 
+
+def _walks_through_batches(request: Any, context: Context) -> bool:
+    """Return whether the records of several batches must be looked through, and what a few bytes unfold to.
+
+    Not where any of them belongs to a transaction: a coordinator's no must find all of them in its turn.
+    """
+    walked: dict[str, bool] = {}  # topics, which may be named again and again
+    count = 0
+    for topic in request.topic_data:
+        batches = [
+            (part.index, part.records) for part in topic.partition_data if len(part.records or ()) >= HEADER_BYTES
+        ]
+        if any(batch[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL for _, batch in batches):
+            return False
+        costly = [index for index, batch in batches if _is_costly(batch)]
+        if costly:
+            found = context.image.topic(topic.name) if topic.name else context.image.topic_by_id(topic.topic_id)
+            if found is not None:
+                if found.name not in walked:
+                    walked[found.name] = _reads_records(TopicPartition(found.name, costly[0]), context)
+                count += len(costly) * walked[found.name]
+    return count > 1
+
+
+def _is_costly(batch: memoryview) -> bool:
+    return len(batch) > WALKED_BATCH_BYTES_MIN or bool(batch[ATTRIBUTES_POSITION + 1] & COMPRESSION_MASK)
+
+
+def _reads_records(name: TopicPartition, context: Context) -> bool:
+    """Return whether the records of what is written to a topic are looked at."""
+    services = context.services
+    opened = services.registry.opened.get(name)
+    config = services.metadata.topic_config(name.topic) if opened is None else opened.log.config
+    return config.cleanup_compact or config.record_validation_full
+
+
 PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
     ApiKey.PRODUCE: Portioned(
-        ("topic_data",), "responses", "partition_data", "partition_responses", unless="transactional_id"
+        ("topic_data",),
+        "responses",
+        "partition_data",
+        "partition_responses",
+        unless="transactional_id",
+        takes_long=_walks_through_batches,
     ),
     ApiKey.METADATA: Portioned(("topics",), "topics", fold=lambda topic: (topic.topic_id, topic.name)),
     ApiKey.DESCRIBE_CONFIGS: Portioned(("resources",), "results", cost=20),
@@ -82,6 +127,13 @@ def kind_of(key: ApiKey, version: int) -> Portioned:
     if key is ApiKey.OFFSET_FETCH and version >= FIRST_FETCH_OF_MANY_GROUPS:
         return _OFFSETS_OF_GROUPS
     return PORTIONED[key]
+
+
+def fitted(kind: Portioned, request: Any, context: Context) -> Portioned:
+    """Return the kind for one request: of some, each part is a portion of its own."""
+    if kind.takes_long is None or not kind.takes_long(request, context):
+        return kind
+    return replace(kind, cost=kind.size, unless="")  # of what `takes_long` names, nothing is asked of a coordinator
 
 
 def folded(request: Any, kind: Portioned) -> Any:

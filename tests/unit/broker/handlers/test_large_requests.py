@@ -7,6 +7,8 @@ from typing import Any, Final
 import pytest
 
 from riverlog.broker.limits import REQUEST_PORTION
+from riverlog.records.batch import Compression
+from riverlog.records.record import BatchBuilder
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from riverlog.wire.messages.alter_partition_reassignments import (
@@ -20,6 +22,7 @@ from riverlog.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from riverlog.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from riverlog.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from riverlog.wire.messages.describe_quorum import DescribeQuorumRequest, QuorumPartition, QuorumTopic
 from riverlog.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from riverlog.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
@@ -31,6 +34,7 @@ from riverlog.wire.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from riverlog.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from riverlog.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -144,6 +148,33 @@ async def test_nobody_waits_for_a_large_request_as_a_whole(name: str) -> None:
         many, answer = await counted(line.send(key, version, request))
         assert many - few >= MANY // REQUEST_PORTION - 1
         assert _leaves(answer) >= MANY
+
+
+@pytest.mark.parametrize("transactional_id", [None, "mine"])
+@pytest.mark.parametrize(("settings", "one_by_one"), [({"cleanup.policy": "compact"}, True), ({}, False)])
+async def test_batches_that_must_be_unfolded_are_taken_one_by_one(
+    transactional_id: str | None, settings: dict[str, str], one_by_one: bool
+) -> None:
+    """Each may unfold to thousands of times what was sent."""
+    count = 30
+    builder = BatchBuilder(Compression.LZ4)
+    builder.append(b"key", bytes(1_000), timestamp_ms=1_000)
+    batch = bytes(builder.build())
+
+    def batches(number: int) -> ProduceRequest:
+        parts = [PartitionProduceData(index=index, records=memoryview(batch)) for index in range(number)]
+        return ProduceRequest(transactional_id, -1, 1_000, [TopicProduceData(name="t", partition_data=parts)])
+
+    async with serving() as (line, _node):
+        configs = [CreatableTopicConfig(name, value) for name, value in settings.items()]
+        topic = CreatableTopic("t", num_partitions=count, configs=configs)
+        await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic]))
+        for _ in range(2):  # not opened yet, then opened
+            few, _ = await counted(line.send(ApiKey.PRODUCE, 9, batches(1)))
+            many, answer = await counted(line.send(ApiKey.PRODUCE, 9, batches(count)))
+            assert (many - few >= count - 1) is one_by_one
+            assert {part.error_code for part in answer.responses[0].partition_responses} == {0}
+            assert len(answer.responses[0].partition_responses) == count
 
 
 async def test_a_topic_is_described_once_however_often_it_is_named() -> None:
