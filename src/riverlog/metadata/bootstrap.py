@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from riverlog.metadata.features import ELIGIBLE_LEADERS, METADATA_VERSION
+from riverlog.metadata.features import ELIGIBLE_LEADERS, METADATA_VERSION, MIN_IN_SYNC
 from riverlog.metadata.image import ConfigResourceType, MetadataImage
-from riverlog.metadata.leader_rules import MIN_IN_SYNC
 from riverlog.metadata.records import ConfigRecord, FeatureLevelRecord, MetadataRecord
 from riverlog.model.resolution import topic_config
 from riverlog.model.settings import SettingLayers

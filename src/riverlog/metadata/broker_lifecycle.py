@@ -16,7 +16,6 @@ from uuid import UUID
 from riverlog.metadata.bootstrap import bootstrap_records
 from riverlog.metadata.broker_index import BrokerIndex
 from riverlog.metadata.commands.brokers import (
-    BrokerRegistered,
     RegisterBroker,
     UnregisterBroker,
     check_registration,
@@ -30,9 +29,9 @@ from riverlog.metadata.commands.liveness import (
     HeartbeatReply,
     Woken,
 )
+from riverlog.metadata.commands.only_broker import BrokerRegistered
 from riverlog.metadata.election import Election
 from riverlog.metadata.image import BrokerImage, MetadataImage
-from riverlog.metadata.leader_rules import keeps_eligible
 from riverlog.metadata.limits import LEADERS_SOUGHT_SECONDS, PARTITIONS_PER_WAKE_MAX
 from riverlog.metadata.live import LiveBrokers, Session
 from riverlog.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord, UnregisterBrokerRecord
@@ -93,7 +92,7 @@ class BrokerLifecycle:
         check_registration(image, command)
         records: list[MetadataRecord] = []
         if is_new and before is not None:
-            is_forgetful = keeps_eligible(image) and before.epoch != command.previous_epoch
+            is_forgetful = image.keeps_eligible and before.epoch != command.previous_epoch
             records += self._left(before, command.incarnation_id, is_forgetful=is_forgetful)
             self.forget(node_id)
         registration = registration_record(command, before)

@@ -6,22 +6,9 @@ record first touches it. So a batch of a hundred thousand records costs what it 
 
 from collections.abc import Iterable
 from types import MappingProxyType
-from typing import Generic, assert_never
+from typing import TYPE_CHECKING, Generic, assert_never
 from uuid import UUID
 
-from riverlog.metadata.access_records import (
-    AccessControlEntryRecord,
-    AccessRecord,
-    ClientQuotaRecord,
-    DelegationTokenRecord,
-    RemoveAccessControlEntryRecord,
-    RemoveDelegationTokenRecord,
-    RemoveUserScramCredentialRecord,
-    UserScramCredentialRecord,
-    access_key,
-    lasting,
-)
-from riverlog.metadata.broker_index import BrokerIndex
 from riverlog.metadata.image import (
     ConfigResource,
     ConfigResourceType,
@@ -33,6 +20,7 @@ from riverlog.metadata.image import (
 from riverlog.metadata.limits import TOPICS_OPEN_MAX
 from riverlog.metadata.node_records import broker_after, broker_of, controller_of
 from riverlog.metadata.records import (
+    AccessRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ConfigRecord,
@@ -55,6 +43,9 @@ from riverlog.metadata.shared_map import GONE, Gone, Key, SharedMap, Value
 from riverlog.metadata.topic_draft import TopicDraft, eligible_somewhere
 from riverlog.model.ids import NodeId, ProducerId, TopicId
 from riverlog.model.internal_topics import INTERNAL_TOPICS
+
+if TYPE_CHECKING:
+    from riverlog.metadata.broker_index import BrokerIndex  # a node that is alone has none
 
 
 class _MapDraft(Generic[Key, Value]):
@@ -188,15 +179,7 @@ class MetadataDraft:
                 self._clear_eligible(record)
             case NoOpRecord() | ZkMigrationStateRecord():
                 pass
-            case (
-                AccessControlEntryRecord()
-                | RemoveAccessControlEntryRecord()
-                | UserScramCredentialRecord()
-                | RemoveUserScramCredentialRecord()
-                | ClientQuotaRecord()
-                | DelegationTokenRecord()
-                | RemoveDelegationTokenRecord()
-            ):
+            case AccessRecord():
                 self._note_access(record)
             case _:
                 assert_never(record)
@@ -266,6 +249,8 @@ class MetadataDraft:
                     self.index.change(topic.name, number, before, after)
 
     def _note_access(self, record: AccessRecord) -> None:
+        from riverlog.metadata.access_records import access_key, lasting  # most logs have none of these
+
         key, kept = access_key(record), lasting(record)
         if kept is None:
             self._access.remove(key)

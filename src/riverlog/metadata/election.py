@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from riverlog.metadata.image import LeaderRecoveryState, PartitionImage, RareState, ReplicaIds
+from riverlog.metadata.leader_rules import LeaderRules
 from riverlog.metadata.records import LEADER_UNCHANGED, RECOVERY_UNCHANGED, PartitionChangeRecord
 from riverlog.model.ids import NO_NODE, NodeId
 
@@ -24,25 +25,6 @@ class Election(Enum):
     """The first of the replicas, if it has all that was committed."""
     UNCLEAN = auto()
     """As for ONLINE, and any that is there, if there is none: committed records may be lost."""
-
-
-class LeaderRules(NamedTuple):
-    """What the settings of a topic and the features of a cluster say of leaders."""
-
-    min_in_sync: int
-    """`min.insync.replicas`; a partition with fewer replicas needs all of them, as its leader has it."""
-    unclean: bool
-    """`unclean.leader.election.enable`."""
-    keeps_eligible: bool
-    """Whether replicas that leave a small in-sync set stay eligible (eligible.leader.replicas.version)."""
-
-    def least(self, replicas: ReplicaIds) -> int:
-        """Return how many of these must be in sync before anything is committed."""
-        return min(self.min_in_sync, len(replicas))
-
-    @property
-    def election(self) -> Election:
-        return Election.UNCLEAN if self.unclean else Election.ONLINE
 
 
 class Candidates(Protocol):
@@ -94,7 +76,9 @@ def partition_change(
     located = partition
     if directories is not partition.directories or replicas is not partition.replicas:
         located = partition._replace(directories=directories, replicas=replicas)
-    leader, is_unclean = _leader(located, isr, eligible, rules, candidates, election or rules.election)
+    leader, is_unclean = _leader(
+        located, isr, eligible, rules, candidates, election or (Election.UNCLEAN if rules.unclean else Election.ONLINE)
+    )
     recovery = rare.leader_recovery_state if target.recovery is None else target.recovery
     if is_unclean:
         isr, eligible, recovery = (leader,), (), LeaderRecoveryState.RECOVERING

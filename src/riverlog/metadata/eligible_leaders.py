@@ -8,8 +8,8 @@ there is none, nothing is committed, and they are all that there is.
 from collections.abc import Iterable
 
 from riverlog.metadata.broker_index import BrokerIndex, each_partition
+from riverlog.metadata.features import MIN_IN_SYNC
 from riverlog.metadata.image import ConfigResourceType, MetadataImage
-from riverlog.metadata.leader_rules import MIN_IN_SYNC, keeps_eligible
 from riverlog.metadata.records import ClearElrRecord, ConfigRecord, MetadataRecord, PartitionChangeRecord
 
 
@@ -17,7 +17,7 @@ def forgotten_eligible(
     image: MetadataImage, index: BrokerIndex, records: Iterable[MetadataRecord]
 ) -> list[MetadataRecord]:
     """Return what follows for eligible leaders from changed settings."""
-    if not keeps_eligible(image):
+    if not image.keeps_eligible:
         return []
     changed = [each for each in records if isinstance(each, ConfigRecord) and each.name == MIN_IN_SYNC]
     topics = {each.resource_name for each in changed if each.resource_type == ConfigResourceType.TOPIC}

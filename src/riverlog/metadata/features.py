@@ -20,6 +20,11 @@ METADATA_VERSION: Final = "metadata.version"
 ELIGIBLE_LEADERS: Final = "eligible.leader.replicas.version"
 KRAFT_VERSION: Final = "kraft.version"
 
+MIN_IN_SYNC: Final = "min.insync.replicas"
+"""The setting on which eligible leaders rest."""
+
+UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
+
 SUPPORTED_FEATURES: Final[Mapping[str, Levels]] = MappingProxyType(
     {
         METADATA_VERSION: Levels(30, 30),  # 4.3-IV0: the records of metadata/records.py

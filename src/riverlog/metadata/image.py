@@ -8,13 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from riverlog.metadata.access_records import LastingAccessRecord
+from riverlog.metadata.features import ELIGIBLE_LEADERS
 from riverlog.metadata.shared_map import SharedMap
 from riverlog.model.ids import Address, LeaderEpoch, NodeId, ProducerId, TopicId
 from riverlog.model.internal_topics import INTERNAL_TOPICS
+
+if TYPE_CHECKING:
+    from riverlog.metadata.records import AccessRecord
 
 ReplicaIds = tuple[NodeId, ...]
 
@@ -23,6 +26,12 @@ PARTITIONS_PER_CHUNK: Final = 64
 
 STATES_SHARED_MAX: Final = 65_536
 """Beyond so many different partitions or lists, equal ones are no longer found; they only cost more memory."""
+
+UNASSIGNED_DIRECTORY: Final = UUID(int=0)
+"""A replica's log directory as long as nobody has said which one it is (KIP-858)."""
+
+LOST_DIRECTORY: Final = UUID(int=1)
+"""A replica's log directory where that is one which its broker does not have at the moment (KIP-858)."""
 
 _NOTHING_SET: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -202,13 +211,18 @@ class MetadataImage:
     lost_topics: Mapping[str, TopicId] = field(default_factory=dict)
     """Internal topics that were deleted and are not there again, with the ids that they had."""
     controllers: Mapping[NodeId, ControllerImage] = field(default_factory=dict)
-    access: SharedMap[str, LastingAccessRecord] = field(default_factory=SharedMap)
+    access: SharedMap[str, "AccessRecord"] = field(default_factory=SharedMap)
     """ACLs, credentials, quotas and tokens by what they are about, as their records say it."""
 
     @property
     def features_epoch(self) -> int:
         """Return a number that grows with every feature's level: clients keep the newest levels they have seen."""
         return sum(self.features.values())
+
+    @property
+    def keeps_eligible(self) -> bool:
+        """Return whether replicas that leave a small in-sync set stay eligible in this cluster (KIP-966)."""
+        return self.features.get(ELIGIBLE_LEADERS, 0) > 0
 
     def topic(self, name: str) -> TopicImage | None:
         return self.topics.get(name)

@@ -2,21 +2,38 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import NamedTuple
 from uuid import UUID
 
-from riverlog.metadata.election import LeaderRules
-from riverlog.metadata.features import ELIGIBLE_LEADERS
-from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage, PartitionImage, TopicImage
+from riverlog.metadata.features import MIN_IN_SYNC, UNCLEAN_ELECTION
+from riverlog.metadata.image import (
+    LOST_DIRECTORY,
+    ConfigResource,
+    ConfigResourceType,
+    MetadataImage,
+    PartitionImage,
+    ReplicaIds,
+    TopicImage,
+)
 from riverlog.metadata.limits import RESERVED_DIRECTORIES
 from riverlog.model.ids import NodeId
 from riverlog.model.resolution import topic_config
 from riverlog.model.settings import SettingLayers
 
-LOST_DIRECTORY: Final = UUID(int=1)
-"""A replica's log directory where that is one which its broker does not have at the moment (KIP-858)."""
-MIN_IN_SYNC: Final = "min.insync.replicas"
-UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
+
+class LeaderRules(NamedTuple):
+    """What the settings of a topic and the features of a cluster say of leaders."""
+
+    min_in_sync: int
+    """`min.insync.replicas`; a partition with fewer replicas needs all of them, as its leader has it."""
+    unclean: bool
+    """`unclean.leader.election.enable`."""
+    keeps_eligible: bool
+    """Whether replicas that leave a small in-sync set stay eligible (eligible.leader.replicas.version)."""
+
+    def least(self, replicas: ReplicaIds) -> int:
+        """Return how many of these must be in sync before anything is committed."""
+        return min(self.min_in_sync, len(replicas))
 
 
 class TopicRules:
@@ -25,7 +42,7 @@ class TopicRules:
     def __init__(self, image: MetadataImage, layers: SettingLayers) -> None:
         self._image = image
         self._layers = replace(layers, cluster=image.config(ConfigResource(ConfigResourceType.BROKER, "")))
-        self._keeps_eligible = keeps_eligible(image)
+        self._keeps_eligible = image.keeps_eligible
         self._known: dict[tuple[str | None, str | None], LeaderRules] = {}
 
     def of(self, topic: TopicImage) -> LeaderRules:
@@ -73,8 +90,3 @@ class PresentBrokers:
             return True
         directory = partition.directories[partition.replicas.index(node_id)]
         return directory in online or (directory.int < RESERVED_DIRECTORIES and directory != LOST_DIRECTORY)
-
-
-def keeps_eligible(image: MetadataImage) -> bool:
-    """Return whether replicas that leave a small in-sync set stay eligible in this cluster (KIP-966)."""
-    return image.features.get(ELIGIBLE_LEADERS, 0) > 0

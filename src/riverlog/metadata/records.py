@@ -8,16 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from riverlog.metadata.access_records import (
-    AccessControlEntryRecord,
-    AccessRecord,
-    ClientQuotaRecord,
-    DelegationTokenRecord,
-    RemoveAccessControlEntryRecord,
-    RemoveDelegationTokenRecord,
-    RemoveUserScramCredentialRecord,
-    UserScramCredentialRecord,
-)
 from riverlog.wire.types import (
     INT32,
     UUID_,
@@ -262,6 +252,12 @@ class AbortTransactionRecord:
     reason: str | None = string(nullable_since=0, tag=0)
 
 
+class AccessRecord:
+    """A record about who may do what, with which credentials, and how much of it: one of `access_records.py`."""
+
+    __slots__ = ()
+
+
 TransactionRecord = BeginTransactionRecord | EndTransactionRecord | AbortTransactionRecord
 
 MetadataRecord = (
@@ -294,7 +290,7 @@ class RecordType:
     version: int
 
 
-RECORD_TYPES: Final = (
+RECORD_TYPES: Final[tuple[RecordType, ...]] = (
     RecordType(RegisterBrokerRecord, 0, 4),
     RecordType(UnregisterBrokerRecord, 1, 0),
     RecordType(TopicRecord, 2, 0),
@@ -304,21 +300,15 @@ RECORD_TYPES: Final = (
     RecordType(FenceBrokerRecord, 7, 0),
     RecordType(UnfenceBrokerRecord, 8, 0),
     RecordType(RemoveTopicRecord, 9, 0),
-    RecordType(DelegationTokenRecord, 10, 0),
-    RecordType(UserScramCredentialRecord, 11, 0),
     RecordType(FeatureLevelRecord, 12, 0),
-    RecordType(ClientQuotaRecord, 14, 0),
     RecordType(ProducerIdsRecord, 15, 0),
     RecordType(BrokerRegistrationChangeRecord, 17, 3),
-    RecordType(AccessControlEntryRecord, 18, 0),
-    RecordType(RemoveAccessControlEntryRecord, 19, 0),
     RecordType(NoOpRecord, 20, 0),
     RecordType(ZkMigrationStateRecord, 21, 0),
-    RecordType(RemoveUserScramCredentialRecord, 22, 0),
     RecordType(BeginTransactionRecord, 23, 0),
     RecordType(EndTransactionRecord, 24, 0),
     RecordType(AbortTransactionRecord, 25, 0),
-    RecordType(RemoveDelegationTokenRecord, 26, 0),
     RecordType(RegisterControllerRecord, 27, 0),
     RecordType(ClearElrRecord, 28, 0),
 )
+"""All types but those of `access_records.py`."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from riverlog.metadata.broker_index import each_partition
-from riverlog.metadata.election import Election, LeaderRules, Target, partition_change
+from riverlog.metadata.election import Election, Target, partition_change
 from riverlog.metadata.image import MetadataImage, PartitionImage, TopicImage
-from riverlog.metadata.leader_rules import PresentBrokers, TopicRules
+from riverlog.metadata.leader_rules import LeaderRules, PresentBrokers, TopicRules
 from riverlog.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord, PartitionChangeRecord
 from riverlog.model.ids import NodeId
 from riverlog.model.settings import SettingLayers

@@ -11,8 +11,7 @@ from riverlog.controller.storage import METADATA_FOLDER
 from riverlog.controller.view import MetadataView
 from riverlog.log.checkpoint import PARTITION_FILE
 from riverlog.metadata.delta import MetadataDelta
-from riverlog.metadata.image import PartitionImage, TopicImage
-from riverlog.metadata.leader_rules import LOST_DIRECTORY
+from riverlog.metadata.image import LOST_DIRECTORY, PartitionImage, TopicImage
 from riverlog.model.disk_errors import SHORTAGE
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, TopicPartition

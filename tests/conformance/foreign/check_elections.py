@@ -13,8 +13,9 @@ from uuid import UUID
 
 import pytest
 
-from riverlog.metadata.election import Election, LeaderRules, Target, partition_change
+from riverlog.metadata.election import Election, Target, partition_change
 from riverlog.metadata.image import LeaderRecoveryState, PartitionImage, RareState, ReplicaIds
+from riverlog.metadata.leader_rules import LeaderRules
 from riverlog.metadata.records import LEADER_UNCHANGED, RECOVERY_UNCHANGED, PartitionChangeRecord
 from riverlog.model.ids import NO_NODE, LeaderEpoch, NodeId
 from tests.conformance.foreign.build import JAVA, class_path

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from riverlog.metadata.broker_index import BrokerIndex
+from riverlog.metadata.cluster_decisions import MetadataCommand
 from riverlog.metadata.commands.brokers import RegisterBroker, UnregisterBroker
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.directories import AssignedReplica, AssignReplicas
@@ -29,7 +30,7 @@ from riverlog.metadata.draft import after
 from riverlog.metadata.features import ELIGIBLE_LEADERS, FIRST_LEVELS, NODE_FEATURES
 from riverlog.metadata.image import MetadataImage, PartitionImage, RegisteredEndpoint, TopicImage
 from riverlog.metadata.leader_rules import TopicRules
-from riverlog.metadata.machine import MetadataCommand, MetadataMachine
+from riverlog.metadata.machine import MetadataMachine
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import NO_NODE, NodeId, TopicId

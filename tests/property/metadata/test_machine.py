@@ -6,6 +6,7 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from riverlog.metadata.cluster_decisions import MetadataCommand
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.only_broker import RegisterOnlyBroker
 from riverlog.metadata.commands.partitions import CreatePartitions, NewPartitions
@@ -15,7 +16,7 @@ from riverlog.metadata.delta import delta_of
 from riverlog.metadata.draft import after
 from riverlog.metadata.encoding import BadMetadataRecord, decode_record, encode_record
 from riverlog.metadata.image import MetadataImage, folded
-from riverlog.metadata.machine import MetadataCommand, MetadataMachine
+from riverlog.metadata.machine import MetadataMachine
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import NodeId, TopicId

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from riverlog.metadata.broker_index import BrokerIndex
+from riverlog.metadata.cluster_decisions import MetadataCommand
 from riverlog.metadata.commands.brokers import RegisterBroker, UnregisterBroker
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.controllers import RegisterController
@@ -39,7 +40,7 @@ from riverlog.metadata.commands.topics import (
 from riverlog.metadata.encoding import decode_record, encode_record
 from riverlog.metadata.features import FIRST_LEVELS, NODE_FEATURES
 from riverlog.metadata.image import NOTHING_RARE, BrokerImage, PartitionImage, RegisteredEndpoint, TopicImage
-from riverlog.metadata.machine import MetadataCommand, MetadataMachine
+from riverlog.metadata.machine import MetadataMachine
 from riverlog.metadata.records import ConfigRecord, FeatureLevelRecord, MetadataRecord
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.errors import ErrorCode, Refusal

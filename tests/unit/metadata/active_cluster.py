@@ -5,12 +5,13 @@ from typing import Any
 from uuid import UUID
 
 from riverlog.metadata.broker_index import BrokerIndex
+from riverlog.metadata.cluster_decisions import MetadataCommand
 from riverlog.metadata.commands.brokers import RegisterBroker
 from riverlog.metadata.commands.liveness import BecomeActive, BrokerHeartbeat, Woken
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation, TopicDefaults
 from riverlog.metadata.features import ELIGIBLE_LEADERS, FIRST_LEVELS
 from riverlog.metadata.image import BrokerImage, PartitionImage, RegisteredEndpoint, TopicImage
-from riverlog.metadata.machine import MetadataCommand, MetadataMachine
+from riverlog.metadata.machine import MetadataMachine
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.machine import Instant, Moment, Ticket

@@ -6,8 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from riverlog.metadata.election import Election, LeaderRules, Target, partition_change
+from riverlog.metadata.election import Election, Target, partition_change
 from riverlog.metadata.image import LeaderRecoveryState, PartitionImage, RareState
+from riverlog.metadata.leader_rules import LeaderRules
 from riverlog.metadata.records import PartitionChangeRecord
 from riverlog.model.ids import LeaderEpoch, NodeId
 

@@ -5,6 +5,7 @@ from uuid import UUID
 import pytest
 
 from riverlog.metadata.access_records import (
+    ACCESS_RECORD_TYPES,
     AccessControlEntryRecord,
     ClientQuotaRecord,
     DelegationTokenRecord,
@@ -155,7 +156,7 @@ def test_an_older_version_is_understood():
 
 @pytest.mark.parametrize(
     ("kind", "version"),
-    [(kind, version) for kind in RECORD_TYPES for version in range(kind.version + 1)],
+    [(kind, version) for kind in (*RECORD_TYPES, *ACCESS_RECORD_TYPES) for version in range(kind.version + 1)],
     ids=lambda value: value.declaration.__name__ if hasattr(value, "declaration") else f"v{value}",
 )
 def test_each_type_is_understood_in_each_version(kind, version):
@@ -166,4 +167,4 @@ def test_each_type_is_understood_in_each_version(kind, version):
 
 def test_all_types_are_known_that_kafka_has():
     kafka = {*range(6), *range(7, 13), 14, 15, *range(17, 29)}
-    assert {kind.key for kind in RECORD_TYPES} == kafka
+    assert {kind.key for kind in (*RECORD_TYPES, *ACCESS_RECORD_TYPES)} == kafka

@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from riverlog.metadata.draft import after
-from riverlog.metadata.image import MetadataImage, PartitionImage
-from riverlog.metadata.leader_rules import LOST_DIRECTORY, PresentBrokers, TopicRules
+from riverlog.metadata.image import LOST_DIRECTORY, MetadataImage, PartitionImage
+from riverlog.metadata.leader_rules import PresentBrokers, TopicRules
 from riverlog.metadata.records import BrokerRegistrationChangeRecord, ConfigRecord, FeatureLevelRecord
 from riverlog.model.ids import LeaderEpoch, NodeId
 from riverlog.model.settings import SettingLayers

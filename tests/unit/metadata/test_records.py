@@ -5,12 +5,17 @@ from typing import get_args
 
 import pytest
 
-from riverlog.metadata.records import RECORD_TYPES, MetadataRecord, TopicRecord, TransactionRecord
+from riverlog.metadata.access_records import ACCESS_RECORD_TYPES
+from riverlog.metadata.records import RECORD_TYPES, AccessRecord, MetadataRecord, TopicRecord, TransactionRecord
 
 
 def test_every_record_has_its_number():
-    assert {kind.declaration for kind in RECORD_TYPES} == set(get_args(MetadataRecord | TransactionRecord))
-    assert len({kind.key for kind in RECORD_TYPES}) == len(RECORD_TYPES)
+    types = (*RECORD_TYPES, *ACCESS_RECORD_TYPES)
+    about_access = {each.__name__ for each in AccessRecord.__subclasses__()}
+    assert {kind.declaration.__name__ for kind in ACCESS_RECORD_TYPES} == about_access
+    others = set(get_args(MetadataRecord | TransactionRecord)) - {AccessRecord}
+    assert {kind.declaration for kind in RECORD_TYPES} == others
+    assert len({kind.key for kind in types}) == len(types)
 
 
 def test_records_are_immutable():

@@ -8,8 +8,9 @@ import pytest
 
 from riverlog.groups.commands import GroupsCommand
 from riverlog.groups.records import GroupFact
+from riverlog.metadata.cluster_decisions import MetadataCommand
 from riverlog.metadata.commands.topics import TopicDefaults
-from riverlog.metadata.machine import MetadataCommand, MetadataMachine
+from riverlog.metadata.machine import MetadataMachine
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.machine import Command, Decision, Instant, Moment, ReplicatedMachine, Reply, Ticket
 from riverlog.transactions.commands import TransactionsCommand

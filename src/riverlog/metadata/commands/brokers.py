@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from riverlog.metadata.commands.only_broker import BrokerRegistered
 from riverlog.metadata.features import KRAFT_VERSION, METADATA_VERSION
 from riverlog.metadata.image import BrokerImage, MetadataImage, RegisteredEndpoint
 from riverlog.metadata.limits import RESERVED_DIRECTORIES
@@ -14,7 +15,7 @@ from riverlog.model.machine import Command
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterBroker(Command[MetadataRecord, "BrokerRegistered"]):
+class RegisterBroker(Command[MetadataRecord, BrokerRegistered]):
     """A broker's process has started, or says something else of itself than before."""
 
     node_id: NodeId
@@ -33,13 +34,6 @@ class RegisterBroker(Command[MetadataRecord, "BrokerRegistered"]):
     cordoned_log_dirs: tuple[UUID, ...] | None = None
     kraft_version: int = 0
     """The level of kraft.version, which stands in no metadata record."""
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerRegistered:
-    """The reply to RegisterBroker: the epoch that tells this process from those before it."""
-
-    epoch: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
 from riverlog.metadata.commands.topics import check_kept, config_records
 from riverlog.metadata.draft import after
+from riverlog.metadata.features import MIN_IN_SYNC
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
-from riverlog.metadata.leader_rules import MIN_IN_SYNC, keeps_eligible
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.group_config import GROUP_SETTINGS
@@ -119,7 +119,7 @@ def _check_in_sync(
     image: MetadataImage, resource: ConfigResource, after: Mapping[str, str], before: Mapping[str, str]
 ) -> None:
     """Refuse what would let nodes disagree on how many replicas must be in sync, on which eligible leaders rest."""
-    if resource.type is not ConfigResourceType.BROKER or not keeps_eligible(image):
+    if resource.type is not ConfigResourceType.BROKER or not image.keeps_eligible:
         return
     if after.get(MIN_IN_SYNC) == before.get(MIN_IN_SYNC):
         return

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from riverlog.metadata.commands.brokers import BrokerRegistered
-from riverlog.metadata.commands.partitions import UNASSIGNED_DIRECTORY, directory_for
+from riverlog.metadata.commands.partitions import directory_for
 from riverlog.metadata.features import SUPPORTED_FEATURES
-from riverlog.metadata.image import BrokerImage, MetadataImage, PartitionImage
-from riverlog.metadata.leader_rules import LOST_DIRECTORY
+from riverlog.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, BrokerImage, MetadataImage, PartitionImage
 from riverlog.metadata.records import (
     LEADER_UNCHANGED,
     BrokerEndpoint,
@@ -37,6 +35,13 @@ class RegisterOnlyBroker(Command[MetadataRecord, "BrokerRegistered"]):
     clean: bool
     found: Mapping[tuple[UUID, int], UUID] = field(default_factory=dict)
     """Where partitions, by topic id and index, have their folders, as far as the metadata say something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistered:
+    """The reply to a registration: the epoch that tells this process from those before it."""
+
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from riverlog.metadata.commands.outcome import DONE, Outcome, named_twice, repeats
 from riverlog.metadata.draft import after
-from riverlog.metadata.image import MetadataImage, ReplicaIds, TopicImage
+from riverlog.metadata.image import UNASSIGNED_DIRECTORY, MetadataImage, ReplicaIds, TopicImage
 from riverlog.metadata.placement import BrokerLoad, open_directories, place, usable_brokers
 from riverlog.metadata.records import MetadataRecord, PartitionRecord
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PARTITIONS, CHECKPOINTS_TOPIC
@@ -17,9 +17,6 @@ from riverlog.model.machine import Command
 
 Assignment = ReplicaIds
 """The brokers of one partition, its preferred leader first."""
-
-UNASSIGNED_DIRECTORY = UUID(int=0)
-"""A replica's log directory as long as nobody has said which one it is (KIP-858)."""
 
 
 @dataclass(frozen=True, slots=True)

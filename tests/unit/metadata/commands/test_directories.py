@@ -1,7 +1,7 @@
 """Where replicas lie, as far as the scenarios leave something out."""
 
 from riverlog.metadata.commands.directories import AssignedReplica, AssignReplicas
-from riverlog.metadata.leader_rules import LOST_DIRECTORY
+from riverlog.metadata.image import LOST_DIRECTORY
 from riverlog.metadata.records import PartitionChangeRecord
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_NODE, NodeId

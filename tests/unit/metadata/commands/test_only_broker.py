@@ -9,11 +9,9 @@ from riverlog.metadata.commands.only_broker import (
     register_only_broker,
     report_directories,
 )
-from riverlog.metadata.commands.partitions import UNASSIGNED_DIRECTORY
 from riverlog.metadata.draft import after
 from riverlog.metadata.features import SUPPORTED_FEATURES
-from riverlog.metadata.image import MetadataImage
-from riverlog.metadata.leader_rules import LOST_DIRECTORY
+from riverlog.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, MetadataImage
 from riverlog.metadata.records import FeatureLevelRecord, PartitionChangeRecord, RegisterBrokerRecord
 from riverlog.model.ids import NodeId
 from tests.unit.metadata.cluster import cluster, registration, with_topic
