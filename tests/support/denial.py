@@ -19,4 +19,5 @@ class Denying:
 
 def deny(monkeypatch: pytest.MonkeyPatch, *denied: Operation) -> None:
     """Make nodes that are started from here on deny these operations."""
-    monkeypatch.setattr("riverlog.node.AllowEveryone", lambda: Denying(*denied))
+    for module in ("riverlog.node", "riverlog.node_controller"):
+        monkeypatch.setattr(f"{module}.AllowEveryone", lambda: Denying(*denied))

@@ -25,7 +25,12 @@ from riverlog.metadata.commands.liveness import (
 from riverlog.metadata.commands.only_broker import RegisterOnlyBroker, ReportDirectories
 from riverlog.metadata.commands.partitions import CreatePartitions
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds
-from riverlog.metadata.commands.reassignments import AlterReassignments, alter_reassignments
+from riverlog.metadata.commands.reassignments import (
+    AlterReassignments,
+    ListReassignments,
+    alter_reassignments,
+    reassignments,
+)
 from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics
 from riverlog.metadata.eligible_leaders import forgotten_eligible
 from riverlog.metadata.features import UNCLEAN_ELECTION
@@ -40,7 +45,7 @@ LivenessCommand = (
 )
 """Commands about brokers: what was heard of them before counts too."""
 
-PartitionCommand = AlterPartitions | ElectLeaders | AlterReassignments | AssignReplicas
+PartitionCommand = AlterPartitions | ElectLeaders | AlterReassignments | ListReassignments | AssignReplicas
 """Commands about who has partitions and who leads them."""
 
 ClusterCommand = LivenessCommand | PartitionCommand | RegisterController | UpdateFeatures
@@ -77,7 +82,7 @@ class ClusterDecisions:
                 return register_controller(self._image(), command)
             case UpdateFeatures():
                 return update_features(self._image(), command, self._index())
-            case AlterPartitions() | ElectLeaders() | AlterReassignments() | AssignReplicas():
+            case AlterPartitions() | ElectLeaders() | AlterReassignments() | ListReassignments() | AssignReplicas():
                 return self._decide_partitions(command)
             case _:
                 return self._decide_liveness(command, now)
@@ -98,6 +103,8 @@ class ClusterDecisions:
                 return elect_leaders(image, command, self._index(), rules, present)
             case AlterReassignments():
                 return alter_reassignments(image, command, rules, present)
+            case ListReassignments():
+                return [], reassignments(image, self._index(), command.partitions)
             case AssignReplicas():
                 without = sweeps.present(image, gone=(command.broker_id,))
                 return assign_replicas(image, command, rules, present, without)

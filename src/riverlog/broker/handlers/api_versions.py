@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from riverlog.broker.requests.context import Context
+from riverlog.metadata.features import KRAFT_VERSION
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
 from riverlog.wire.messages.api_versions import (
@@ -32,8 +33,8 @@ def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVer
     ):
         context.stats.failed(ErrorCode.INVALID_REQUEST)
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    image = context.image
-    client = context.client
+    image, client = context.image, context.client
+    finalized = {**image.features, KRAFT_VERSION: context.services.controller.quorum.kraft_version}
     client.takes_credits = request.client_software_name == OWN_SOFTWARE
     return ApiVersionsResponse(
         api_keys=[_versions(api) for api in context.services.served if client.takes_credits or not api.is_own],
@@ -45,7 +46,7 @@ def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVer
         finalized_features_epoch=image.features_epoch,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in image.features.items()
+            for name, level in finalized.items()
             if level > 0
             if name in context.services.features  # a folder that Kafka wrote may name others
         ],

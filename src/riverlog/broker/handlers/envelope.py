@@ -20,6 +20,7 @@ from riverlog.wire.headers import RequestHeader, decode_request_header, encode_r
 from riverlog.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 
 _OWN_LENGTH: Final = 4  # bytes of a frame's length, which an envelope leaves out
+_ASKED_OF_QUORUM: Final = (ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER)
 
 
 async def envelope(request: EnvelopeRequest, context: Context) -> EnvelopeResponse:
@@ -49,7 +50,7 @@ async def envelope(request: EnvelopeRequest, context: Context) -> EnvelopeRespon
         return _refused(refusal.code, context)
     for code in stats.errors:
         context.stats.failed(code)
-    if ErrorCode.NOT_CONTROLLER in stats.errors:  # it led until a moment ago, and has done nothing
+    if _led_until_now(api.key, stats):  # and has done nothing
         return EnvelopeResponse(response_data=None, error_code=ErrorCode.NOT_CONTROLLER)
     parts = encode_response(api, header.api_version, header.correlation_id, response)
     return EnvelopeResponse(response_data=joined(parts)[_OWN_LENGTH:])
@@ -71,6 +72,12 @@ async def _answer(
     if inspect.isawaitable(answer):
         return await answer
     return await answer.response if isinstance(answer, Later) else answer
+
+
+def _led_until_now(key: ApiKey, stats: RequestStats) -> bool:
+    """Return whether the answer says that another node has to be asked; the quorum has a word of its own for that."""
+    about_quorum = key in _ASKED_OF_QUORUM and ErrorCode.NOT_LEADER_OR_FOLLOWER in stats.errors
+    return about_quorum or ErrorCode.NOT_CONTROLLER in stats.errors
 
 
 def _refused(code: ErrorCode, context: Context) -> EnvelopeResponse:

@@ -1,7 +1,10 @@
-"""UpdateFeatures: a feature can be set to a level that this version of riverlog can run with."""
+"""UpdateFeatures: the cluster as a whole goes to other levels of features, as far as every node knows them."""
+
+from typing import Final
 
 from riverlog.broker.requests.context import Context
-from riverlog.metadata.features import SUPPORTED_FEATURES
+from riverlog.metadata.commands.features import FeatureUpdate, UpdateFeatures, UpgradeType
+from riverlog.metadata.features import KRAFT_VERSION
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages.update_features import (
@@ -11,15 +14,23 @@ from riverlog.wire.messages.update_features import (
     UpdateFeaturesResponse,
 )
 
+_FIRST_VERSION_WITH_UPGRADE_TYPE: Final = 1
 
-def update_features(request: UpdateFeaturesRequest, context: Context) -> UpdateFeaturesResponse:
-    """Answer all features or refuse them together; every level that is possible is the one that is set."""
+
+async def update_features(request: UpdateFeaturesRequest, context: Context) -> UpdateFeaturesResponse:
+    """Set all of the levels or none."""
     response = UpdateFeaturesResponse()
+    services = context.services
     try:
         if not context.allows_on_cluster(Operation.ALTER):
             raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not allowed to change features.")
-        for update in request.feature_updates:
-            _check(update, context)
+        others = (voter.key.id for voter in services.controller.quorum.voters if voter.key.id != services.node_id)
+        command = UpdateFeatures(
+            updates=tuple(_update(each, context) for each in request.feature_updates if not _is_kept(each, context)),
+            controller_ids=tuple(others),  # this one's own levels are those that the command is checked with
+            validate_only=request.validate_only,
+        )
+        await services.controller.submit(command)
         response.results = [UpdatableFeatureResult(update.feature) for update in request.feature_updates]
     except Refusal as refusal:
         context.stats.failed(refusal.code)
@@ -27,14 +38,23 @@ def update_features(request: UpdateFeaturesRequest, context: Context) -> UpdateF
     return response
 
 
-def _check(update: FeatureUpdateKey, context: Context) -> None:
-    supported = SUPPORTED_FEATURES.get(update.feature)
-    if supported is None:
-        raise Refusal(ErrorCode.INVALID_UPDATE_VERSION, f"There is no feature {update.feature!r} here.")
-    level = context.image.features.get(update.feature)
+def _is_kept(update: FeatureUpdateKey, context: Context) -> bool:
+    """Return whether this is the level of kraft.version that is in use, which no metadata record says; Refusal for
+    another one."""
+    if update.feature != KRAFT_VERSION:
+        return False
+    level = context.services.controller.quorum.kraft_version
     if update.max_version_level != level:
         raise Refusal(
             ErrorCode.INVALID_UPDATE_VERSION,
-            f"{update.feature} is at level {level} and can be set from {supported.lowest} to {supported.highest}, "
-            f"not to {update.max_version_level}.",
+            f"{KRAFT_VERSION} is at level {level} and stays there: riverlog cannot change it while the cluster runs; "
+            f"choose it when the controllers are formatted.",
         )
+    return True
+
+
+def _update(update: FeatureUpdateKey, context: Context) -> FeatureUpdate:
+    if context.version >= _FIRST_VERSION_WITH_UPGRADE_TYPE:
+        return FeatureUpdate(update.feature, update.max_version_level, update.upgrade_type)
+    kind = UpgradeType.SAFE_DOWNGRADE if update.allow_downgrade else UpgradeType.UPGRADE
+    return FeatureUpdate(update.feature, update.max_version_level, kind)

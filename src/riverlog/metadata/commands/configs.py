@@ -83,7 +83,7 @@ def resource_of(image: MetadataImage, type_: int, name: str) -> ConfigResource:
         return ConfigResource(ConfigResourceType.TOPIC, name)
     if type_ == ConfigResourceType.BROKER:
         is_number = name.isascii() and name.isdigit() and len(name) <= INT_DIGITS_MAX
-        if name and not (is_number and int(name) in image.brokers):
+        if name and not (is_number and (int(name) in image.brokers or int(name) in image.controllers)):
             raise Refusal(ErrorCode.INVALID_REQUEST, f"There is no broker {name!r}; brokers are named by their number.")
         return ConfigResource(ConfigResourceType.BROKER, name and str(int(name)))
     if type_ == ConfigResourceType.GROUP:  # there need be no such group yet

@@ -1,5 +1,6 @@
 """Electing leaders on request (ElectLeaders)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from riverlog.metadata.broker_index import BrokerIndex, each_partition
@@ -41,8 +42,7 @@ def elect_leaders(
     image: MetadataImage, command: ElectLeaders, index: BrokerIndex, rules: TopicRules, present: PresentBrokers
 ) -> tuple[list[MetadataRecord], LeadersElected]:
     """Decide about each partition on its own."""
-    needy = index.leaderless if command.unclean else index.unpreferred
-    named = tuple(each_partition(sorted(needy.items()))) if command.partitions is None else command.partitions
+    named = tuple(_needy(index, command)) if command.partitions is None else command.partitions
     records: list[MetadataRecord] = []
     results: list[ElectedLeader] = []
     for topic, partition in dict.fromkeys(named):
@@ -52,6 +52,15 @@ def elect_leaders(
         except Refusal as refusal:
             results.append(ElectedLeader(topic, partition, Outcome.of(refusal)))
     return records, LeadersElected(tuple(results))
+
+
+def _needy(index: BrokerIndex, command: ElectLeaders) -> Iterator[tuple[str, int]]:
+    """Return the partitions that are not led as they should be: one that nobody leads is not led by the preferred."""
+    needy = dict(index.leaderless)
+    if not command.unclean:
+        for name, bits in index.unpreferred.items():
+            needy[name] = needy.get(name, 0) | bits
+    return each_partition(sorted(needy.items()))
 
 
 def _elected(

@@ -45,6 +45,13 @@ class ReassignmentsAltered:
     outcomes: tuple[Outcome, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ListReassignments(Command[MetadataRecord, "list[tuple[str, PartitionImage]]"]):
+    """Find the partitions that are on their way, of those that are named, or of all; write nothing."""
+
+    partitions: tuple[tuple[str, int], ...] | None = None
+
+
 def alter_reassignments(
     image: MetadataImage, command: AlterReassignments, rules: TopicRules, present: PresentBrokers
 ) -> tuple[list[MetadataRecord], ReassignmentsAltered]:

@@ -2,11 +2,13 @@
 
 import pytest
 
-from riverlog.broker.handlers import HANDLERS
+from riverlog.broker.handlers import CONTROLLER_HANDLERS, HANDLERS
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import API_BY_KEY, FIRST_OWN_KEY, ApiKey
 from riverlog.wire.messages.api_versions import ApiVersionsRequest
-from tests.support.asking import connected, serving
+from tests.support.asking import Line, connected, serving
+from tests.support.clusters import controller_line
+from tests.support.virtual_time import run
 from tests.support.world import Universe
 
 WHO = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
@@ -26,6 +28,19 @@ async def test_every_served_api_is_listed(version: int) -> None:
         if version >= 3:
             finalized = {each.name: each.max_version_level for each in response.finalized_features}
             assert finalized["metadata.version"] > 0
+
+
+def test_a_cluster_tells_the_level_of_its_quorum_which_no_record_says() -> None:
+    async def scenario() -> None:
+        async with controller_line() as (controller, cluster):
+            broker = Line(await cluster.network.connect("n4", 9092))
+            for line, served in ((controller, CONTROLLER_HANDLERS), (broker, HANDLERS)):
+                response = await line.ask(ApiKey.API_VERSIONS, 4, WHO)
+                finalized = {each.name: each.max_version_level for each in response.finalized_features}
+                assert (finalized["kraft.version"], finalized["metadata.version"]) == (1, 30)
+                assert {each.api_key for each in response.api_keys} == {key for key in served if key < FIRST_OWN_KEY}
+
+    run(scenario())
 
 
 def test_produce_is_advertised_from_0_on() -> None:

@@ -1,6 +1,7 @@
 """DescribeConfigs."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -10,6 +11,7 @@ from riverlog.model.setting import SettingSource, SettingType
 from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.limits import ERROR_MESSAGE_CHARACTERS_MAX
+from riverlog.wire.messages.controller_registration import ControllerRegistrationRequest
 from riverlog.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from riverlog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from riverlog.wire.messages.incremental_alter_configs import (
@@ -18,6 +20,7 @@ from riverlog.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from tests.support.asking import Line, serving
+from tests.support.clusters import controller_line
 from tests.support.denial import deny
 from tests.support.virtual_time import run
 
@@ -142,3 +145,24 @@ async def test_the_longest_name_is_answered(name: str, version: int) -> None:
         assert len(response.results[0].error_message) <= ERROR_MESSAGE_CHARACTERS_MAX
         assert response.results[0].resource_name == name
         assert node.stats.contained == 0
+
+
+def test_a_controller_describes_topics_and_itself() -> None:
+    async def scenario() -> None:
+        async with controller_line(log_retention_hours="3") as (line, _cluster):
+            await with_orders(line)
+            registration = ControllerRegistrationRequest(1, UUID(int=5))
+            await line.ask(ApiKey.CONTROLLER_REGISTRATION, 0, registration)
+            topic, itself, other, nobody = await describe(
+                line,
+                DescribeConfigsResource(TOPIC, "orders", ["retention.ms"]),
+                DescribeConfigsResource(BROKER, "1", ["log.retention.hours"]),
+                DescribeConfigsResource(BROKER, "4"),
+                DescribeConfigsResource(BROKER, "9"),
+            )
+            assert [each.value for each in topic.configs] == ["5"]
+            assert [each.value for each in itself.configs] == ["3"]
+            assert (other.error_code, "4" in other.error_message) == (ErrorCode.INVALID_REQUEST, True)
+            assert (nobody.error_code, "'9'" in nobody.error_message) == (ErrorCode.INVALID_REQUEST, True)
+
+    run(scenario())

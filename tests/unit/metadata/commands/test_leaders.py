@@ -16,6 +16,18 @@ def test_only_those_that_need_one_are_named_where_all_are_meant() -> None:
     assert {each.outcome.code for each in results} == {ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
 
 
+def test_one_that_nobody_leads_is_not_led_by_the_preferred_either() -> None:
+    cluster = ActiveCluster(None, None)
+    cluster.create("orders", 2, (1,), (2,))
+    cluster.beat(1, want_fence=True)
+    for unclean, code in (
+        (False, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
+        (True, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+    ):
+        results = cluster.do(ElectLeaders(unclean=unclean)).results
+        assert [(each.partition, each.outcome.code) for each in results] == [(0, code)]
+
+
 def test_a_partition_that_is_named_twice_is_elected_once() -> None:
     cluster = ActiveCluster(None)
     cluster.create("orders", 1, (1,))

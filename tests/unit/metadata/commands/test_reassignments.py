@@ -1,7 +1,7 @@
 """Moving partitions, as far as the scenarios leave something out."""
 
 from riverlog.metadata.commands.outcome import Outcome
-from riverlog.metadata.commands.reassignments import AlterReassignments, Reassignment, reassignments
+from riverlog.metadata.commands.reassignments import AlterReassignments, ListReassignments, Reassignment
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NodeId
 from tests.unit.metadata.active_cluster import ActiveCluster
@@ -24,11 +24,10 @@ def test_those_on_their_way_are_found_by_name_or_all() -> None:
     cluster = ActiveCluster(None, None)
     cluster.create("orders", 3, (1,), (1,), (1,))
     cluster.do(AlterReassignments((Reassignment("orders", 1, (NodeId(2),)),)))
-    image, index = cluster.machine.image, cluster.machine.index
-    [(name, partition)] = reassignments(image, index, None)
+    [(name, partition)] = cluster.do(ListReassignments())
     assert (name, partition.index, partition.replicas) == ("orders", 1, (2, 1))
-    named = [("orders", 0), ("orders", 1), ("orders", 9), ("bills", 0)]
-    assert [each.index for _name, each in reassignments(image, index, named)] == [1]
+    named = (("orders", 0), ("orders", 1), ("orders", 9), ("bills", 0))
+    assert [each.index for _name, each in cluster.do(ListReassignments(named))] == [1]
 
 
 def test_a_move_may_be_called_off_before_anything_has_come() -> None:
