@@ -10,7 +10,7 @@ from riverlog.controller.folder_check import check_folder
 from riverlog.controller.log import MetadataLog
 from riverlog.controller.past import QuorumPast
 from riverlog.controller.quorum import MetadataQuorum
-from riverlog.controller.quorum_ports import NoResponse
+from riverlog.controller.quorum_ports import NobodyListens, NoResponse
 from riverlog.controller.storage import MetadataStorage
 from riverlog.controller.view import MetadataView
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds
@@ -186,5 +186,7 @@ class Links:
         await asyncio.sleep(self._hosts.random.random() * 0.002)
         if (source, target) in self._hosts.cuts:
             await asyncio.sleep(3600)
-        if not self._hosts[target].is_up or self._host.disk is not self._life:
-            raise NoResponse("nobody listens")
+        if self._host.disk is not self._life:
+            raise NoResponse("the connection broke")
+        if not self._hosts[target].is_up:
+            raise NobodyListens("connection refused")

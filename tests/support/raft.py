@@ -141,8 +141,8 @@ class Rig:
     def answer(self, call: Call, response: Response | Any) -> list[Effect]:
         return self.on(Answered(call.number, response))
 
-    def fail(self, call: Call, *, unsupported: bool = False) -> list[Effect]:
-        return self.on(CallFailed(call.number, unsupported))
+    def fail(self, call: Call, *, unsupported: bool = False, refused: bool = False) -> list[Effect]:
+        return self.on(CallFailed(call.number, unsupported, refused))
 
     def flush(self) -> list[Effect]:
         """Say that all of the log is on the medium."""

@@ -39,7 +39,9 @@ async def serve_until_stopped(settings: NodeSettings) -> int:
     try:
         keep_objects()
         node.stats.startup_seconds = seconds_since_start()
-        print(ready_line(node.endpoints[0].address, node.metrics, node.checkpoints, settings.log_dirs), flush=True)
+        kafka = node.endpoints[0].address if node.endpoints else None
+        controller = node.part.endpoints[0].address if node.part.endpoints else None
+        print(ready_line(kafka, controller, node.metrics, node.checkpoints, settings.log_dirs), flush=True)
         failing = asyncio.create_task(node.run())
         waiting = asyncio.create_task(stopping.wait())
         await asyncio.wait({failing, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -51,12 +53,21 @@ async def serve_until_stopped(settings: NodeSettings) -> int:
     return ExitCode.DONE
 
 
-def ready_line(kafka: Address, metrics: Address | None, checkpoints: Address | None, folders: tuple[str, ...]) -> str:
+def ready_line(
+    kafka: Address | None,
+    controller: Address | None,
+    metrics: Address | None,
+    checkpoints: Address | None,
+    folders: tuple[str, ...],
+) -> str:
     """Return the line that announces the node, with every address that it has."""
-    words = [f"riverlog ready kafka={kafka}"]
+    words = ["riverlog ready"]
+    words += [f"{name}={at}" for name, at in (("kafka", kafka), ("controller", controller)) if at is not None]
+    named = kafka or controller
+    assert named is not None, "a node listens somewhere"
     for service, scheme, address in (("metrics", "http", metrics), ("checkpoints", "webhdfs", checkpoints)):
         if address is not None:
-            host = kafka.host if address.host in ("0.0.0.0", "::") else address.host
+            host = named.host if address.host in ("0.0.0.0", "::") else address.host
             words.append(f"{service}={scheme}://{Address(host, address.port)}")
     words.append(f"data={','.join(folders)}")
     return " ".join(words)

@@ -36,6 +36,10 @@ class Unreachable(KafkaError):
         return cls(f"no broker could be reached: {'; '.join(reasons)}. Is one running, and is the address right?")
 
 
+class ConnectionRefused(Unreachable):
+    """Nobody listens at the address."""
+
+
 class TimedOut(KafkaError):
     """The answer did not come in time; the request may or may not have taken effect."""
 

@@ -12,8 +12,11 @@ from riverlog.controller.peers import Lane, Peers
 from riverlog.controller.quorum import MetadataQuorum
 from riverlog.controller.quorum_ports import NoResponse, Unsupported
 from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import Address
 
-_TRY_AGAIN_SECONDS: Final = 0.05
+_TRY_AGAIN_SECONDS: Final = 0.02
+_LOOK_SECONDS: Final = 0.05
+"""How often is looked whether another controller leads while one has not answered."""
 FORWARDED_SECONDS: Final = 30.0
 """How long a request is tried that a client waits for."""
 
@@ -23,6 +26,10 @@ class NoController(Refusal):
 
     def __init__(self, reason: str) -> None:
         super().__init__(ErrorCode.REQUEST_TIMED_OUT, f"No active controller has answered: {reason}. Try again later.")
+
+
+class _Lost(Exception):
+    """A request was sent, and there is no response."""
 
 
 class ControllerChannel:
@@ -42,26 +49,39 @@ class ControllerChannel:
         ends_at, reason = loop.time() + seconds, "nobody is known to lead"
         while (left := ends_at - loop.time()) > 0:
             address = self._quorum.leader_address
-            if address is not None:
-                try:
-                    connection = await self._peers.connection(address, lane)
-                except NoResponse as error:
-                    reason = str(error)
-                else:
-                    try:
-                        response = await self._peers.send(connection, message, left)
-                    except Unsupported as error:
-                        raise NoController(str(error)) from error
-                    except NoResponse as error:
-                        if not repeatable:
-                            raise OutcomeUnknown from error
-                        reason = str(error)
-                    else:
-                        if not _is_from_another(response):
-                            return response
-                        reason = f"{address} does not lead any more"
+            try:
+                if address is not None:
+                    response = await self._ask(address, message, lane, left)
+                    if not _is_from_another(response):
+                        return response
+                    reason = f"{address} does not lead any more"
+            except _Lost as error:
+                if not repeatable:
+                    raise OutcomeUnknown from error
+                reason = str(error)
+            except Unsupported as error:
+                raise NoController(str(error)) from error
+            except NoResponse as error:
+                reason = str(error)
             await asyncio.sleep(_TRY_AGAIN_SECONDS)
         raise NoController(reason)
+
+    async def _ask(self, address: Address, message: object, lane: Lane, seconds: float) -> Any:
+        """Ask this controller, for as long as it is the one that leads; _Lost where it may have done what was asked."""
+        connection = await self._peers.connection(address, lane)
+        asking = asyncio.ensure_future(self._peers.send(connection, message, seconds))
+        try:
+            while not asking.done() and self._quorum.leader_address in (address, None):
+                await asyncio.wait({asking}, timeout=_LOOK_SECONDS)
+            if not asking.done():
+                raise _Lost(f"{address} leads no more, and has not answered")
+            return await asking
+        except Unsupported:
+            raise
+        except NoResponse as error:
+            raise _Lost(str(error)) from error
+        finally:
+            asking.cancel()
 
 
 def _is_from_another(response: Any) -> bool:

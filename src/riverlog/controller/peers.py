@@ -8,9 +8,9 @@ import asyncio
 from enum import Enum, auto
 from typing import Any, Final
 
-from riverlog.client.errors import KafkaError, TimedOut, Unreachable
+from riverlog.client.errors import ConnectionRefused, KafkaError, TimedOut, Unreachable
 from riverlog.client.network.connection import Connection
-from riverlog.controller.quorum_ports import NoResponse, Unsupported
+from riverlog.controller.quorum_ports import NobodyListens, NoResponse, Unsupported
 from riverlog.model.ids import Address
 from riverlog.model.ports import Connecting
 from riverlog.raft.control_records import BadControlRecord
@@ -92,6 +92,8 @@ class Peers:
             opening.add_done_callback(lambda done: self._opened(key, done))
         try:
             return await asyncio.shield(opening)
+        except ConnectionRefused as error:
+            raise NobodyListens(str(error)) from error
         except KafkaError as error:
             raise NoResponse(str(error)) from error
 

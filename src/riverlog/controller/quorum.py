@@ -14,7 +14,7 @@ from typing import Any, Final, assert_never
 from riverlog.controller.limits import QUORUM_EFFECTS_MAX
 from riverlog.controller.past import QuorumPast
 from riverlog.controller.patience import TRY_AGAIN_SECONDS, ClosedMeanwhile, Patience
-from riverlog.controller.quorum_ports import NoResponse, QuorumOwner, QuorumPeers, Reply, Unsupported
+from riverlog.controller.quorum_ports import NobodyListens, NoResponse, QuorumOwner, QuorumPeers, Reply, Unsupported
 from riverlog.controller.snapshot_files import BadMetadata
 from riverlog.controller.storage import MetadataStorage, batches_in
 from riverlog.model.disk_errors import DiskTrouble, judge
@@ -540,6 +540,8 @@ class MetadataQuorum:
             event = Answered(call.number, await self._peers.ask(call.address, call.request))
         except Unsupported:
             event = CallFailed(call.number, unsupported=True)
+        except NobodyListens:
+            event = CallFailed(call.number, refused=True)
         except NoResponse:
             event = CallFailed(call.number)
         except Exception as error:  # the machine waits for this number

@@ -15,6 +15,10 @@ class Unsupported(NoResponse):
     """The peer does not know the request."""
 
 
+class NobodyListens(NoResponse):
+    """A connection was refused: there is no such process."""
+
+
 class QuorumPeers(Protocol):
     """The way to other controllers."""
 

@@ -29,6 +29,8 @@ class CallFailed(NamedTuple):
 
     number: int
     unsupported: bool = False
+    refused: bool = False
+    """Nobody listens there: the peer's process is gone."""
 
 
 class Appended(NamedTuple):

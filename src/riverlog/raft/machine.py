@@ -126,7 +126,9 @@ class Raft:
                 self._asked(ticket, request, now)
             case Answered(number, response):
                 self._answered(number, response, now)
-            case CallFailed(number, unsupported):
+            case CallFailed(number, unsupported, refused):
+                if refused and isinstance(self._role, Follower):
+                    self._role.leader_gone(number, now)
                 self._go(self._role.failed(number, now, unsupported=unsupported), now)
             case Appended(count):
                 assert isinstance(self._role, Leader), "only a leader has records of its own"

@@ -21,6 +21,9 @@ from tests.simulation.quorum.invariants import Checker
 EVENTS_MAX: Final = 400_000
 """A run that needs more goes round in circles."""
 
+_REFUSED: Final = 0.3
+"""How many of the calls that failed were refused, as far as their caller can tell; some of them wrongly."""
+
 
 class Cluster:
     """Voters and observers, and everything between them."""
@@ -138,7 +141,9 @@ class Cluster:
         if self._calls.get((caller, number)) == life:
             del self._calls[caller, number]
             if self.hosts[caller].life == life:
-                self.hosts[caller].hear(hears.CallFailed(number))
+                # Now and then a refusal is wrong: whoever answers it is not the node that was meant.
+                refused = self._random.random() < _REFUSED
+                self.hosts[caller].hear(hears.CallFailed(number, refused=refused))
 
     def _deliver(self, source: NodeId, target: NodeId, work: Callable[[], None]) -> None:
         arrives = max(self.now + self._delay(), self._last.get((source, target), 0.0))

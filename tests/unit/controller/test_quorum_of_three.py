@@ -116,6 +116,23 @@ def test_a_leader_that_stops_hands_over_at_once() -> None:
     run(scenario())
 
 
+def test_a_leader_whose_process_ends_is_replaced_before_its_time_is_up() -> None:
+    async def scenario() -> None:
+        hosts = Hosts(1, 2, 3)
+        hosts.start()
+        old = await hosts.leader()
+        await old.allocate()
+        await hosts.settled()
+        before = asyncio.get_running_loop().time()
+        old.crash()
+        new = await hosts.leader(but=old.node)
+        assert asyncio.get_running_loop().time() - before < 0.45, "a leader that is silent is waited for longer"
+        await new.allocate()
+        await hosts.stop()
+
+    run(scenario())
+
+
 def test_whoever_was_away_for_long_is_sent_a_snapshot() -> None:
     async def scenario() -> None:
         hosts = Hosts(1, 2, 3, metadata_log_max_record_bytes_between_snapshots="2048")

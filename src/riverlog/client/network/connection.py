@@ -16,7 +16,7 @@ from sys import maxsize
 from typing import Any, Final, NamedTuple
 
 from riverlog import __version__
-from riverlog.client.errors import KafkaError, TimedOut, Unreachable, check
+from riverlog.client.errors import ConnectionRefused, KafkaError, TimedOut, Unreachable, check
 from riverlog.client.limits import EXPECTED_BYTES_MIN, RECEIVES_PER_TURN_MAX, REQUESTS_IN_FLIGHT_PER_BROKER_MAX
 from riverlog.client.network.login import log_in
 from riverlog.client.network.security import Login
@@ -80,7 +80,8 @@ class Connection:
         except TimeoutError:
             raise Unreachable(f"{address} did not take the connection within {connect_seconds:g} s") from None
         except OSError as error:
-            raise Unreachable(f"{address}: {_reason(error)}") from None
+            kind = ConnectionRefused if isinstance(error, ConnectionRefusedError) else Unreachable
+            raise kind(f"{address}: {_reason(error)}") from None
         connection = cls(socket, address, client_id=client_id, request_seconds=request_seconds)
         try:
             await connection._agree_on_versions(connect_seconds)

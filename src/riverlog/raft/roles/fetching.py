@@ -26,6 +26,10 @@ class MetadataFetcher:
     def is_under_way(self, number: int) -> bool:
         return self._number == number
 
+    def asks_leader(self, number: int) -> bool:
+        """Return whether this is the request under way, and the leader is asked."""
+        return self._number == number and self._asked_leader
+
     def fetch(self, address: Address, leader: NodeId, now: Instant, request: Request | None = None) -> None:
         """Ask the leader; after a failure first anybody else, who may know another one."""
         if self._number is not None or now < self._not_before:

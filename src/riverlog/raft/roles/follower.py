@@ -88,6 +88,19 @@ class Follower:
         self._election_at = min(self._election_at, Instant(now + backoff))
         self._has_fetched = False
 
+    def leader_gone(self, number: int, now: Instant) -> None:
+        """Stand for election soon if nobody listens where the leader was: its process has ended.
+
+        Who is mistaken disturbs nobody: whoever hears the leader would not vote.
+        """
+        if self._fetcher.asks_leader(number):
+            self._election_at = min(self._election_at, Instant(now + self._replica.random.random() * self._soon))
+            self._has_fetched = False
+
+    @property
+    def _soon(self) -> float:
+        return self._replica.timing.election_timeout / 2
+
     def heard_leader(self, now: Instant) -> None:
         """Wait anew: the leader has said that it leads."""
         self._election_at = Instant(now + self._replica.timing.fetch_timeout)

@@ -40,6 +40,14 @@ def test_the_next_fetch_waits_for_the_flush() -> None:
     assert (fetch.request.offset, fetch.request.last_epoch) == (2, 3)  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_leader_whose_process_is_gone_is_not_waited_for(refused: bool) -> None:
+    rig = Rig()
+    rig.fail(rig.follow(2, 3), refused=refused)
+    rig.wait(rig.replica.timing.election_timeout / 2)
+    assert rig.role == ("Prospective" if refused else "Follower"), "a connection that breaks says nothing"
+
+
 def test_a_broker_need_not_flush() -> None:
     rig = Rig(7, quorum=VoterSet(), may_vote=False)
     rig.answer(rig.follow(2, 3), FetchResponse(rig.leadership(leader=2), Offset(1), records=batches(0, 1)))
