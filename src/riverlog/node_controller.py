@@ -96,7 +96,7 @@ class ControllerPart:
             return None
         from riverlog.broker.requests.forwarder import EnvelopeForwarder
 
-        return EnvelopeForwarder(self.channel)
+        return EnvelopeForwarder(self.channel, self.controller)
 
     def open_listeners(
         self,

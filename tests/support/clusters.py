@@ -116,6 +116,16 @@ class ClusterOfNodes:
         ]
         return max(deciding, default=(0, None))[1]
 
+    async def settled(self) -> None:
+        """Wait until every node knows what is committed."""
+
+        def is_known() -> bool:
+            active = self.active()
+            end = -1 if active is None else self.nodes[active].controller.end_offset
+            return all(node.controller.loaded_offset == end for node in self.nodes.values())
+
+        await self.until(is_known)
+
     async def until(self, done: Callable[[], object], seconds: float = 30.0) -> None:
         """Wait until something holds."""
         async with asyncio.timeout(seconds):

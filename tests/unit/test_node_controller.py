@@ -22,6 +22,7 @@ def test_three_nodes_are_one_cluster() -> None:
         other = next(node for node in cluster.nodes if node != active)
         async with Admin(cluster.address(other), ports=cluster.ports) as admin:
             await admin.create_topic("events", partitions=6)
+            await cluster.settled()
             [described] = await admin.describe_topics("events")
             assert sorted(each.leader or 0 for each in described.partitions) == [1, 1, 2, 2, 3, 3]
         async with Producer(cluster.address(1), ports=cluster.ports) as producer:
@@ -50,6 +51,7 @@ def test_the_loss_of_the_active_controller_is_survived_by_admins_of_another_brok
             began = asyncio.get_running_loop().time()
             await admin.create_topic("after", partitions=2)
             assert asyncio.get_running_loop().time() - began < 1.0
+            await cluster.settled()
             assert [topic.name for topic in await admin.list_topics()] == ["after", "before"]
         await cluster.stop()
 

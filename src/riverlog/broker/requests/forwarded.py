@@ -1,7 +1,9 @@
 """The requests of clients that the active controller answers; a broker hands them on as they are (KIP-590)."""
 
+from struct import Struct
 from typing import Final
 
+from riverlog.model.ports import Buffer
 from riverlog.wire.apis import ApiKey
 
 FORWARDED: Final = frozenset(
@@ -23,3 +25,12 @@ FORWARDED: Final = frozenset(
         ApiKey.REMOVE_RAFT_VOTER,
     }
 )
+
+_READING: Final = frozenset({ApiKey.DESCRIBE_QUORUM, ApiKey.LIST_PARTITION_REASSIGNMENTS})
+_KEY: Final = Struct(">h")
+
+
+def is_reading(frame: Buffer) -> bool:
+    """Return whether a forwarded request changes nothing."""
+    (key,) = _KEY.unpack_from(frame)
+    return key in _READING
