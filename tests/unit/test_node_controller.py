@@ -7,6 +7,7 @@ import pytest
 from riverlog.client.admin.admin import Admin
 from riverlog.client.consumer.consumer import Consumer
 from riverlog.client.producer.producer import Producer
+from riverlog.controller.bootstrap_file import write_bootstrap
 from riverlog.log.identity import DirectoryRefused
 from riverlog.node_controller import NotJoined
 from tests.support.clusters import BOTH, ClusterOfNodes
@@ -70,6 +71,22 @@ def test_a_broker_that_is_gone_is_fenced_and_let_in_again() -> None:
         await cluster.start(4)
         assert not image.image.brokers[4].fenced
         assert image.image.brokers[4].epoch > epoch
+        await cluster.stop()
+
+    run(scenario())
+
+
+def test_a_cluster_begins_with_the_levels_it_was_formatted_with() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes({1: "controller", 4: "broker"})
+        levels = {"metadata.version": 30, "transaction.version": 1}
+        write_bootstrap(cluster.disks[1], "/data", levels)
+        await cluster.start()
+        assert cluster.nodes[4].controller.image.features == levels
+        write_bootstrap(cluster.disks[1], "/data", {**levels, "group.version": 1})
+        await cluster.stop()
+        await cluster.start()
+        assert cluster.nodes[4].controller.image.features == levels, "it has begun already"
         await cluster.stop()
 
     run(scenario())

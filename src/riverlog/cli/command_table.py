@@ -30,6 +30,7 @@ GROUPS: Final = {
     "pipelines": "Run, watch, stop, reset and inspect pipelines on Spark",
     "pipelines checkpoints": "List, export and import the checkpoints of Spark's queries",
     "profile": "Save brokers and settings of clients under a name",
+    "storage": "Prepare log directories for a cluster, and show whose they are",
     "cluster": "Look at brokers, their partitions, log directories and settings",
     "cluster config": "Show and change settings of brokers while they run",
     "log": "Read the files of a log directory without a broker",
@@ -48,6 +49,24 @@ COMMANDS: Final = (
         "node:serve",
         "Start a broker from a configuration file",
         ("--config server.properties", "--config server.properties --set node.id=2"),
+    ),
+    CliCommand("storage random-uuid", "storage:random_uuid", "Print a new id, for a cluster or for a directory", ("",)),
+    CliCommand(
+        "storage format",
+        "storage:format_storage",
+        "Prepare the log directories of a node for a cluster",
+        (
+            "-t 4L6g3nShT-eMCtK--X86sw -c server.properties --standalone",
+            "-t 4L6g3nShT-eMCtK--X86sw -c server.properties --initial-controllers "
+            "1@c1:9093:3Db5QLSqSZieL3rJBUUegA,2@c2:9093:L3zxNDcHSwaJ6VHqzyYdXw",
+            "-t 4L6g3nShT-eMCtK--X86sw -c broker.properties",
+        ),
+    ),
+    CliCommand(
+        "storage info",
+        "storage:info",
+        "Show whose the log directories of a node are, and who votes on its metadata",
+        ("-c server.properties", "-c server.properties -o json"),
     ),
     CliCommand(
         "demo",

@@ -213,6 +213,13 @@ OPTIONS: Final = {
         "-d": "--data DIR says where the data lies",
         "-p": "--port PORT says where clients connect",
     },
+    "storage format": {
+        "--add-scram": "users with passwords are not there yet",
+        "--metadata-version": "--feature metadata.version=LEVEL says it",
+        "--release-version": "--feature metadata.version=LEVEL says it",
+        "-S": "users with passwords are not there yet",
+        "-r": "--feature metadata.version=LEVEL says it",
+    },
     "serve": {
         "--data": "--set log.dirs=DIR says where the data lies",
         "--override": "--set NAME=VALUE overrides a setting",

@@ -23,7 +23,7 @@ ORIGIN: Final = "Made by `python -m riverlog.cli.help` from the command's signat
 PROGRAM: Final = "$PROGRAM"
 
 SECTIONS: Final = {
-    "Run a broker": ("dev", "serve", "demo"),
+    "Run a broker": ("dev", "serve", "storage", "demo"),
     "Topics and records": ("topics", "produce", "consume", "scan", "bench", "verify"),
     "Consumer groups": ("groups", "lag"),
     "Transactions": ("transactions",),

@@ -5,7 +5,7 @@ reply. Who becomes leader decides once the view has all that is in the log.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Never, TypeVar
 
 from riverlog.controller.loader import MetadataLoader
@@ -14,6 +14,7 @@ from riverlog.controller.quorum import MetadataQuorum
 from riverlog.controller.view import MetadataView
 from riverlog.metadata.commands.liveness import BecomeActive, ExcuseSilence, Woken
 from riverlog.metadata.commands.topics import TopicDefaults
+from riverlog.metadata.features import FIRST_LEVELS
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.machine import MetadataMachine
 from riverlog.metadata.records import MetadataRecord
@@ -41,10 +42,12 @@ class Controller:
         clock: Clock,
         failed: Callable[[Exception], None],
         alone: bool = False,
+        first_levels: Mapping[str, int] = FIRST_LEVELS,
     ) -> None:
         """Build a controller. `failed` is called when the log has failed for good.
 
-        One that is `alone` has no other brokers to hear of than its own.
+        One that is `alone` has no other brokers to hear of than its own. A cluster that has no metadata yet begins with
+        `first_levels` of features.
         """
         self._log = log
         self._view = view
@@ -55,6 +58,7 @@ class Controller:
         self._runner: Runner[MetadataMachine, MetadataRecord, Never] | None = None  # while this node decides
         self._changed = asyncio.Event()
         self._alone = alone
+        self._first_levels = first_levels
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at: Instant | None = None
         self._closing = False
@@ -161,7 +165,7 @@ class Controller:
         self._runner.start()
         if not self._alone:
             self._logger.info("controller active", epoch=self.quorum.epoch)
-            self._ask_machine(BecomeActive())
+            self._ask_machine(BecomeActive(self._first_levels))
         self._changed.set()
 
     def _ask_machine(self, command: Command[MetadataRecord, None]) -> None:

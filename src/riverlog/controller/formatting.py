@@ -4,14 +4,16 @@ The first voters stand in a snapshot of offset 0, from which every one of them b
 cluster is never formatted again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from riverlog.controller.bootstrap_file import write_bootstrap
 from riverlog.controller.snapshot_files import encode_snapshot, snapshot_name
 from riverlog.controller.storage import METADATA_FOLDER
 from riverlog.log.checkpoint import replace_file
 from riverlog.log.identity import DirectoryIdentity, DirectoryRefused, find, write_identity
+from riverlog.metadata.features import FIRST_LEVELS
 from riverlog.metadata.limits import RESERVED_DIRECTORIES
 from riverlog.model.ids import LeaderEpoch, NodeId, Offset
 from riverlog.model.ports import Clock, Disk, Random
@@ -42,18 +44,21 @@ def format_directories(
     region: str = "",
     first_voters: VoterSet | None = None,
     own_voter: Voter | None = None,
+    levels: Mapping[str, int] = FIRST_LEVELS,
     ignore_formatted: bool = False,
 ) -> list[FormattedDirectory]:
     """Prepare the directories of a node.
 
     `first_voters` begin the cluster; with `own_voter` in their place this node alone does, in the directory id that it
-    is given here. DirectoryRefused where one belongs to a cluster already, unless those are to be ignored.
+    is given here. A cluster that begins does so with these `levels` of features. DirectoryRefused where a directory
+    belongs to a cluster already, unless those are to be ignored.
     """
     found = {folder: find(disk, folder) for folder in folders}
     for folder, identity in found.items():
         if identity is not None and not ignore_formatted:
             raise DirectoryRefused(
-                f"{folder} belongs to the cluster {identity.cluster_id} already; it was left as it is"
+                f"{folder} belongs to the cluster {identity.cluster_id} already; it was left as it is, and "
+                "--ignore-formatted prepares the others"
             )
         if identity is not None and (identity.cluster_id, identity.node_id) != (cluster_id, node_id):
             raise DirectoryRefused(
@@ -66,7 +71,7 @@ def format_directories(
             continue
         is_first = folder == folders[0]
         directory_id = _own_directory(node_id, first_voters) if is_first else None
-        directory_id = directory_id or _new_id(random)
+        directory_id = directory_id or new_directory_id(random)
         disk.make_folder(folder)
         if is_first:
             voters = first_voters
@@ -74,7 +79,10 @@ def format_directories(
                 voters = VoterSet.of([own_voter._replace(key=ReplicaKey(node_id, directory_id))])
             if voters is not None:
                 _write_first_voters(disk, clock, folder, voters)
+        write_bootstrap(disk, folder, levels)
+        # Last, because it says that all the rest is there.
         write_identity(disk, folder, DirectoryIdentity(cluster_id, node_id, directory_id, region))
+        disk.sync_folder(folder)
         formatted.append(FormattedDirectory(folder, directory_id, was_formatted=False))
     return formatted
 
@@ -92,8 +100,9 @@ def _write_first_voters(disk: Disk, clock: Clock, folder: str, voters: VoterSet)
     replace_file(disk, f"{path}/{snapshot_name(FIRST_SNAPSHOT)}", content)
 
 
-def _new_id(random: Random) -> UUID:
+def new_directory_id(random: Random) -> UUID:
+    """Draw an id that is not reserved, and that no tool takes for an option."""
     while True:
         drawn = UUID(int=random.getrandbits(128), version=4)
-        if drawn.int >= RESERVED_DIRECTORIES and not encode_uuid(drawn).startswith("-"):  # a tool takes that for a flag
+        if drawn.int >= RESERVED_DIRECTORIES and not encode_uuid(drawn).startswith("-"):
             return drawn

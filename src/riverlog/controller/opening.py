@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
+from riverlog.controller.bootstrap_file import read_bootstrap
 from riverlog.controller.controller import Controller
 from riverlog.controller.folder_check import check_folder
 from riverlog.controller.log import MetadataLog
@@ -18,6 +19,7 @@ from riverlog.controller.storage import METADATA_FOLDER, METADATA_PARTITION, Met
 from riverlog.controller.view import MetadataView
 from riverlog.log.directory import LogDirectory
 from riverlog.log.identity import DirectoryRefused, find
+from riverlog.metadata.features import FIRST_LEVELS
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import Address
 from riverlog.model.ports import Clock, Disk, Random, Workers
@@ -119,7 +121,15 @@ def open_controller(
         auto_join=settings.controller_quorum_auto_join_enable,
     )
     log = MetadataLog(quorum, clock, workers)
-    return Controller(log=log, view=view, clock=clock, failed=failed, alone=is_alone(settings))
+    levels = None if is_alone(settings) or not settings.is_controller else read_bootstrap(disk, logs.folder)
+    return Controller(
+        log=log,
+        view=view,
+        clock=clock,
+        failed=failed,
+        alone=is_alone(settings),
+        first_levels=FIRST_LEVELS if levels is None else levels,
+    )
 
 
 def _first_voters(settings: NodeSettings, key: ReplicaKey, endpoints: tuple[Endpoint, ...]) -> VoterSet:

@@ -5,27 +5,20 @@ defaults favour trying things out. `serve` is for keeping: it changes nothing th
 """
 
 import errno
-import os
 import sys
 from contextlib import ExitStack
 from typing import Final
 
 import click
 
+from riverlog.cli.node_configuration import configuration_from, configured, set_option
 from riverlog.cli.ports import is_free, listen_ports, with_free_ports
 from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import pairs
-from riverlog.cli.terminal.text_files import text_of
 from riverlog.model.endpoints import PORT_MAX
-from riverlog.model.properties import line_numbers, read_properties
-from riverlog.model.resolution import Configuration, configure
-from riverlog.model.setting import BadSetting
+from riverlog.model.resolution import Configuration
 
 START_ATTEMPTS_MAX: Final = 3
-
-set_option: Final = click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any setting; `config explain` lists them."
-)
 
 
 @click.command
@@ -58,10 +51,10 @@ def dev(port: int | None, data: str | None, ephemeral: bool, settings: tuple[str
             _exclude("--ephemeral", "log.dirs", flags)
             flags["log.dirs"] = at_the_end.enter_context(TemporaryDirectory(prefix="riverlog-"))
         for attempt in range(START_ATTEMPTS_MAX):
-            configured = _configure("dev", flags=flags)
-            changes = with_free_ports(configured.settings)
+            configuration = configured("dev", flags=flags)
+            changes = with_free_ports(configuration.settings)
             try:
-                return _run(_configure("dev", flags=flags | changes) if changes else configured)
+                return _run(configured("dev", flags=flags | changes) if changes else configuration)
             except OSError as error:
                 # Somebody took a port between our look at it and the node's: look again.
                 if error.errno != errno.EADDRINUSE or attempt == START_ATTEMPTS_MAX - 1:
@@ -80,19 +73,13 @@ def serve(config: str | None, settings: tuple[str, ...]) -> int:
     Settings come from the file, then RIVERLOG_* variables, then --set, each overriding the one before. Records
     are acknowledged after fsync unless a topic says otherwise. SIGTERM and Ctrl-C stop it cleanly.
     """
-    try:
-        text = text_of(config) if config is not None else ""
-        file = read_properties(text)
-    except BadSetting as error:
-        raise usage_error(f"{config}: {error}") from error
-    lines = {name: f"line {number} of {config}" for name, number in line_numbers(text).items()}
-    configured = _configure("serve", file=file, flags=pairs(settings, option="--set"), lines=lines)
-    for wanted in listen_ports(configured.settings):
+    configuration = configuration_from(config, settings)
+    for wanted in listen_ports(configuration.settings):
         if not is_free(wanted):
             raise CommandError(
                 f"port {wanted.port} is in use; stop who uses it, or choose another port with {wanted.flag}"
             )
-    return _run(configured)
+    return _run(configuration)
 
 
 def _exclude(flag: str, name: str, flags: dict[str, str]) -> None:
@@ -100,18 +87,7 @@ def _exclude(flag: str, name: str, flags: dict[str, str]) -> None:
         raise usage_error(f"{flag} and {name} say the same thing; give one of them")
 
 
-def _configure(
-    profile: str, *, flags: dict[str, str], file: dict[str, str] | None = None, lines: dict[str, str] | None = None
-) -> Configuration:
-    try:
-        return configure(profile=profile, file=file, variables=os.environ, flags=flags, lines=lines)
-    except BadSetting as error:
-        raise usage_error(
-            f"{str(error)[:1].lower()}{str(error)[1:]} `riverlog config explain` lists every setting"
-        ) from error
-
-
-def _run(configured: Configuration) -> int:
+def _run(configuration: Configuration) -> int:
     if not __debug__:
         raise usage_error("python -O leaves out the checks that keep records safe; start without -O and PYTHONOPTIMIZE")
     import uvloop
@@ -121,6 +97,8 @@ def _run(configured: Configuration) -> int:
     from riverlog.observe.logging import get_logger
 
     configure_logging(sys.stderr)
-    if configured.without_meaning:
-        get_logger("riverlog.cli").warning("settings without meaning here", names=", ".join(configured.without_meaning))
-    return uvloop.run(serve_until_stopped(configured.settings))
+    if configuration.without_meaning:
+        get_logger("riverlog.cli").warning(
+            "settings without meaning here", names=", ".join(configuration.without_meaning)
+        )
+    return uvloop.run(serve_until_stopped(configuration.settings))

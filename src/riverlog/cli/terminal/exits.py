@@ -23,7 +23,7 @@ MEANINGS: Final = {
     ExitCode.USAGE: "the command line or a setting is wrong; nothing was done",
     ExitCode.UNREACHABLE: "no broker could be reached, or none answered in time",
     ExitCode.REFUSED: "the cluster answered and said no",
-    ExitCode.FOUND: "a check (doctor, verify, log dump) found a problem",
+    ExitCode.FOUND: "a check (doctor, verify, log dump, storage info) found a problem",
     ExitCode.INTERRUPTED: "stopped by Ctrl-C or SIGTERM (dev and serve stop cleanly and give 0)",
 }
 
