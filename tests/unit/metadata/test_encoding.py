@@ -73,6 +73,10 @@ RECORDS = [
     PartitionRecord(partition_id=1, topic_id=ONE, replicas=(1, 2), isr=(1,), leader=1, directories=(ONE, ONE)),
     PartitionRecord(partition_id=1, topic_id=ONE, leader_recovery_state=1, eligible_leader_replicas=(3,)),
     PartitionChangeRecord(partition_id=1, topic_id=ONE),
+    PartitionChangeRecord(1, ONE, (1,), 2, (1, 2), (3,), (4,), 1, (ONE,), (5,), (6,)),
+    PartitionChangeRecord(1, ONE, (), -1, eligible_leader_replicas=(), last_known_elr=()),
+    PartitionRecord(1, ONE, (1, 2), (1,), (2,), (1,), 1, 1, 5, 9, (ONE, ONE), (2,), (1,)),
+    RegisterBrokerRecord(broker_id=1, in_controlled_shutdown=True, log_dirs=(ONE,), cordoned_log_dirs=()),
     PartitionChangeRecord(partition_id=1, topic_id=ONE, isr=(), leader=-1, replicas=(1,), directories=(ONE,)),
     RegisterBrokerRecord(
         broker_id=1,
