@@ -74,9 +74,6 @@ class ClusterOfNodes:
             "log.dirs": "/data",
             "metrics.port": "-1",
             "checkpoints.port": "-1",
-            "offsets.topic.replication.factor": "1",
-            "transaction.state.log.replication.factor": "1",
-            "default.replication.factor": "1",
         }
         given |= {name.replace("_", "."): value for name, value in {**self._settings, **changes}.items()}
         return configure(flags=given).settings

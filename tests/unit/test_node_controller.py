@@ -6,6 +6,7 @@ import pytest
 
 from riverlog.client.admin.admin import Admin
 from riverlog.client.consumer.consumer import Consumer
+from riverlog.client.errors import KafkaError
 from riverlog.client.producer.producer import Producer
 from riverlog.controller.bootstrap_file import write_bootstrap
 from riverlog.log.identity import DirectoryRefused
@@ -87,6 +88,32 @@ def test_a_cluster_begins_with_the_levels_it_was_formatted_with() -> None:
         await cluster.stop()
         await cluster.start()
         assert cluster.nodes[4].controller.image.features == levels, "it has begun already"
+        await cluster.stop()
+
+    run(scenario())
+
+
+def test_everything_has_one_replica_as_long_as_nothing_is_replicated() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes()
+        await cluster.start()
+        async with Admin(cluster.address(1), ports=cluster.ports) as admin:
+            await admin.create_topic("events", partitions=3)
+            [described] = await admin.describe_topics("events")
+            assert [len(each.replicas) for each in described.partitions] == [1, 1, 1]
+            with pytest.raises(KafkaError, match="not there yet; use a replication factor of 1"):
+                await admin.create_topic("copied", replication_factor=2)
+        async with Producer(cluster.address(1), ports=cluster.ports) as producer:
+            await producer.send("events", b"one")
+        group = Consumer(cluster.address(2), group="readers", auto_offset_reset="earliest", ports=cluster.ports)
+        async with group as consumer:
+            consumer.subscribe("events")
+            while not await consumer.poll():
+                pass
+            await consumer.commit()
+        offsets = cluster.nodes[1].controller.image.topic("__consumer_offsets")
+        assert offsets is not None
+        assert offsets.replication_factor == 1
         await cluster.stop()
 
     run(scenario())

@@ -20,6 +20,7 @@ from riverlog.metadata.machine import MetadataMachine
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset
+from riverlog.model.limits import REPLICAS_MAX
 from riverlog.model.machine import Command, Instant
 from riverlog.model.ports import Clock
 from riverlog.observe.logging import get_logger
@@ -150,7 +151,12 @@ class Controller:
 
     def _lead(self) -> None:
         settings, image = self._view.settings, self._view.image
-        defaults = TopicDefaults(settings.num_partitions, settings.default_replication_factor, settings.layers)
+        defaults = TopicDefaults(
+            settings.num_partitions,
+            settings.default_replication_factor,
+            settings.layers,
+            replicas_max=None if self._alone else REPLICAS_MAX,
+        )
         self._runner = Runner(
             new_machine=lambda: MetadataMachine(defaults, image),
             log=self._log,

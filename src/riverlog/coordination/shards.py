@@ -30,6 +30,7 @@ from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import TopicImage
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_NODE, LeaderEpoch, NodeId, TopicId, TopicPartition
+from riverlog.model.limits import REPLICAS_MAX
 from riverlog.model.machine import Command, ReplicatedMachine
 from riverlog.model.ports import Clock, Random
 from riverlog.observe.logging import get_logger
@@ -199,7 +200,11 @@ class Shards(ABC, Generic[Machine, Fact]):
             self.TOPIC,
             TopicId(UUID(int=self._random.getrandbits(128), version=4)),
             partitions,
-            min(replication_factor, sum(broker.is_active for broker in self._metadata.image.brokers.values()) or 1),
+            min(
+                replication_factor,
+                REPLICAS_MAX,
+                sum(broker.is_active for broker in self._metadata.image.brokers.values()) or 1,
+            ),
             configs={"cleanup.policy": "compact", **configs},
         )
 

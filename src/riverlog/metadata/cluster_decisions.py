@@ -31,14 +31,13 @@ from riverlog.metadata.commands.reassignments import (
     alter_reassignments,
     reassignments,
 )
-from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics
+from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, TopicDefaults
 from riverlog.metadata.eligible_leaders import forgotten_eligible
 from riverlog.metadata.features import UNCLEAN_ELECTION
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.leader_rules import TopicRules
 from riverlog.metadata.records import ConfigRecord, MetadataRecord
 from riverlog.model.machine import Instant
-from riverlog.model.settings import SettingLayers
 
 LivenessCommand = (
     RegisterBroker | UnregisterBroker | BecomeActive | BrokerHeartbeat | BrokerUnreachable | ExcuseSilence | Woken
@@ -68,12 +67,12 @@ class ClusterDecisions:
     """Decides about brokers, and what follows from them; `image` and `index` are the machine's."""
 
     def __init__(
-        self, image: Callable[[], MetadataImage], index: Callable[[], BrokerIndex], layers: SettingLayers
+        self, image: Callable[[], MetadataImage], index: Callable[[], BrokerIndex], defaults: TopicDefaults
     ) -> None:
-        self.lifecycle = BrokerLifecycle(image, index, layers)
+        self.lifecycle = BrokerLifecycle(image, index, defaults.layers)
         self._image = image
         self._index = index
-        self._layers = layers
+        self._defaults = defaults
 
     def decide(self, command: ClusterCommand, now: Instant) -> tuple[list[MetadataRecord], object]:
         """Name what follows from the command."""
@@ -95,14 +94,14 @@ class ClusterDecisions:
 
     def _decide_partitions(self, command: PartitionCommand) -> tuple[list[MetadataRecord], object]:
         image, sweeps = self._image(), self.lifecycle.sweeps
-        rules, present = TopicRules(image, self._layers), sweeps.present(image)
+        rules, present = TopicRules(image, self._defaults.layers), sweeps.present(image)
         match command:
             case AlterPartitions():
                 return alter_partitions(image, command, rules, present)
             case ElectLeaders():
                 return elect_leaders(image, command, self._index(), rules, present)
             case AlterReassignments():
-                return alter_reassignments(image, command, rules, present)
+                return alter_reassignments(image, command, rules, present, self._defaults.replicas_max)
             case ListReassignments():
                 return [], reassignments(image, self._index(), command.partitions)
             case AssignReplicas():

@@ -117,11 +117,11 @@ class MetadataMachine:
         """Return how much each broker leads; on a node that is alone nobody need know."""
         led = dict(self.index.led) if len(self.image.brokers) > 1 else {}
         leaving = frozenset[NodeId]() if self._cluster is None else frozenset(self._cluster.lifecycle.sweeps.leaving)
-        return BrokerLoad(led, leaving)
+        return BrokerLoad(led, leaving, self._defaults.replicas_max)
 
     def _in_cluster(self) -> "ClusterDecisions":
         if self._cluster is None:
             from riverlog.metadata.cluster_decisions import ClusterDecisions  # a node that is alone starts without it
 
-            self._cluster = ClusterDecisions(lambda: self.image, lambda: self.index, self._defaults.layers)
+            self._cluster = ClusterDecisions(lambda: self.image, lambda: self.index, self._defaults)
         return self._cluster

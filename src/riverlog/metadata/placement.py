@@ -22,6 +22,8 @@ class BrokerLoad:
 
     led: dict[NodeId, int] = field(default_factory=dict)
     leaving: frozenset[NodeId] = frozenset()
+    replicas_max: int | None = None
+    """How many replicas a partition may have; None for as many as there are brokers."""
 
     def add(self, records: Iterable[MetadataRecord]) -> None:
         """Note new partitions with their leaders."""

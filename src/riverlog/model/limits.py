@@ -52,6 +52,9 @@ HTTP_IDLE_SECONDS_MAX: Final = 120.0
 RESPONSE_BYTES_MAX: Final = 256 * 1024 * 1024
 """The longest answer our client takes; a broker that announces more is not spoken to any further."""
 
+REPLICAS_MAX: Final = 1
+"""Replicas that a partition may have until brokers fetch from each other; with that, this limit goes."""
+
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
 """Partitions that one request may create; they are one batch of the metadata log. More are refused."""
 

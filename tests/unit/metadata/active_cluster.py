@@ -27,9 +27,9 @@ FEATURES = {
 class ActiveCluster:
     """A machine, the records that it has written, and the time."""
 
-    def __init__(self, *racks: str | None, eligible: bool = True) -> None:
+    def __init__(self, *racks: str | None, eligible: bool = True, replicas_max: int | None = None) -> None:
         """Build a cluster with one broker per rack, numbered from 1."""
-        self.machine = MetadataMachine(TopicDefaults(partitions=1, replication_factor=3))
+        self.machine = MetadataMachine(TopicDefaults(1, 3, replicas_max=replicas_max))
         self.records: list[MetadataRecord] = []
         self.seconds = 0.0
         levels: Mapping[str, int] = {**FIRST_LEVELS, ELIGIBLE_LEADERS: int(eligible)}

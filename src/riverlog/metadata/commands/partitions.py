@@ -72,6 +72,7 @@ def partition_records(
     usable = {broker.id for broker in usable_brokers(image, load)}
     made: list[MetadataRecord] = []
     for index, each in enumerate(replicas, first):
+        check_replicated(each, load.replicas_max)
         isr = tuple(node_id for node_id in each if node_id in usable)
         if not isr:
             raise Refusal(
@@ -108,7 +109,7 @@ def replication_factor_of(image: MetadataImage, load: BrokerLoad, wanted: int, d
     """Return the number of replicas to make; the default is as many as there are brokers if that is less."""
     brokers = len(usable_brokers(image, load))
     if wanted == -1 and brokers:
-        return min(default, brokers)
+        return min(default, brokers, load.replicas_max or brokers)
     if wanted == 0 or wanted < -1:
         raise Refusal(
             ErrorCode.INVALID_REPLICATION_FACTOR, f"A partition needs at least one replica; {wanted} were asked for."
@@ -135,6 +136,15 @@ def check_replicas(image: MetadataImage, assignments: Sequence[Assignment], *, r
         else:
             continue
         raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
+
+
+def check_replicated(replicas: Sequence[int], replicas_max: int | None) -> None:
+    """Refuse more replicas than are kept alike."""
+    if replicas_max is not None and len(replicas) > replicas_max:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Replication of partitions is not there yet; use a replication factor of {replicas_max}.",
+        )
 
 
 def _added(image: MetadataImage, new: NewPartitions, load: BrokerLoad) -> list[MetadataRecord]:

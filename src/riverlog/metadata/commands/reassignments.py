@@ -10,7 +10,7 @@ from uuid import UUID
 
 from riverlog.metadata.broker_index import BrokerIndex, each_partition
 from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
-from riverlog.metadata.commands.partitions import check_replicas, directory_for
+from riverlog.metadata.commands.partitions import check_replicas, check_replicated, directory_for
 from riverlog.metadata.election import Target, partition_change
 from riverlog.metadata.image import MetadataImage, PartitionImage, ReplicaIds, TopicImage
 from riverlog.metadata.leader_rules import PresentBrokers, TopicRules
@@ -53,7 +53,11 @@ class ListReassignments(Command[MetadataRecord, "list[tuple[str, PartitionImage]
 
 
 def alter_reassignments(
-    image: MetadataImage, command: AlterReassignments, rules: TopicRules, present: PresentBrokers
+    image: MetadataImage,
+    command: AlterReassignments,
+    rules: TopicRules,
+    present: PresentBrokers,
+    replicas_max: int | None = None,
 ) -> tuple[list[MetadataRecord], ReassignmentsAltered]:
     """Decide about each partition on its own."""
     records: list[MetadataRecord] = []
@@ -67,6 +71,8 @@ def alter_reassignments(
                     f"The request names partition {change.partition} of {change.topic!r} more than once.",
                 )
             record = _change(image, change, rules, present, may_change=command.allow_replication_factor_change)
+            if record is not None and record.adding_replicas:  # they stand beside the others until they are in sync
+                check_replicated(record.replicas or (), replicas_max)
         except Refusal as refusal:
             outcomes.append(Outcome.of(refusal))
             continue

@@ -64,6 +64,8 @@ class TopicDefaults:
     partitions: int
     replication_factor: int
     layers: SettingLayers = field(default_factory=SettingLayers)
+    replicas_max: int | None = None
+    """How many replicas a partition may have; None for as many as there are brokers."""
 
 
 @dataclass(frozen=True, slots=True)

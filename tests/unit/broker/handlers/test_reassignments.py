@@ -79,7 +79,9 @@ def test_a_move_is_called_off_or_seen_wherever_it_is_asked_for() -> None:
     run(scenario())
 
 
-def test_a_partition_on_its_way_is_listed_until_that_is_called_off() -> None:
+def test_a_partition_on_its_way_is_listed_until_that_is_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("riverlog.controller.controller.REPLICAS_MAX", None)
+
     async def scenario() -> None:
         cluster = ClusterOfNodes({1: "controller", 4: "broker", 5: "broker"})
         await cluster.start()

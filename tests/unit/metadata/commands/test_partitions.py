@@ -48,6 +48,13 @@ def test_more_partitions_and_only_more(new, expected):
     assert outcome_of(new) == expected
 
 
+def test_as_long_as_nothing_is_replicated_what_has_replicas_gets_no_more_partitions():
+    image = with_topic(cluster(None, None), "orders", partitions=2)
+    wanted = (NewPartitions("orders", 3),)
+    records, reply = create_partitions(image, CreatePartitions(wanted), BrokerLoad(replicas_max=1))
+    assert (records, reply.outcomes[0].code) == ([], ErrorCode.INVALID_REPLICATION_FACTOR)
+
+
 def test_an_internal_topic_keeps_its_partitions():
     image = with_topic(cluster(None), OFFSETS_TOPIC, partitions=2)
     records, reply = create_partitions(image, CreatePartitions((NewPartitions(OFFSETS_TOPIC, 3),)), BrokerLoad())

@@ -30,6 +30,17 @@ def test_those_on_their_way_are_found_by_name_or_all() -> None:
     assert [each.index for _name, each in cluster.do(ListReassignments(named))] == [1]
 
 
+def test_as_long_as_nothing_is_replicated_nothing_comes_to_another_broker() -> None:
+    cluster = ActiveCluster(None, None, replicas_max=1)
+    cluster.create("orders", 2, (1,), (1,))
+    changes = tuple(
+        Reassignment("orders", index, replicas) for index, replicas in enumerate([(NodeId(2),), (NodeId(1), NodeId(2))])
+    )
+    reply = cluster.do(AlterReassignments((*changes, Reassignment("orders", 0, (NodeId(1),)))[1:]))
+    assert codes(reply.outcomes) == [ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.NONE]
+    assert codes(cluster.do(AlterReassignments(changes)).outcomes) == [ErrorCode.INVALID_REPLICATION_FACTOR] * 2
+
+
 def test_a_move_may_be_called_off_before_anything_has_come() -> None:
     cluster = ActiveCluster(None, None)
     cluster.create("orders", 1, (1,))

@@ -61,6 +61,24 @@ def test_defaults_are_the_nodes_and_replicas_as_many_as_fit():
     assert (topic.partition_count, topic.replication_factor) == (4, 2)
 
 
+def test_as_long_as_nothing_is_replicated_one_replica_is_made_by_default_and_two_are_refused():
+    defaults = TopicDefaults(partitions=1, replication_factor=3, replicas_max=1)
+    wanted = (
+        TopicCreation("a", topic_id(1)),
+        TopicCreation("b", topic_id(2), replication_factor=2),
+        TopicCreation("c", topic_id(3), assignments=((NodeId(1), NodeId(2)),)),
+        TopicCreation("d", topic_id(4), replication_factor=3),
+    )
+    load = BrokerLoad(replicas_max=1)
+    _, reply = create_topics(cluster(None, None), CreateTopics(wanted), defaults, load)
+    first, *others = reply.topics
+    assert first.topic is not None
+    assert first.topic.replication_factor == 1
+    why = "Replication of partitions is not there yet; use a replication factor of 1."
+    assert [each.outcome.code for each in others] == [ErrorCode.INVALID_REPLICATION_FACTOR] * 3
+    assert [each.outcome.message for each in others[:2]] == [why] * 2
+
+
 def test_names_that_collide_within_one_request():
     command = CreateTopics((TopicCreation("a.b", topic_id(1)), TopicCreation("a_b", topic_id(2))))
     _, reply = create_topics(cluster(None), command, DEFAULTS, BrokerLoad())
