@@ -215,11 +215,6 @@ class MetadataImage:
     """ACLs, credentials, quotas and tokens by what they are about, as their records say it."""
 
     @property
-    def features_epoch(self) -> int:
-        """Return a number that grows with every feature's level: clients keep the newest levels they have seen."""
-        return sum(self.features.values())
-
-    @property
     def keeps_eligible(self) -> bool:
         """Return whether replicas that leave a small in-sync set stay eligible in this cluster (KIP-966)."""
         return self.features.get(ELIGIBLE_LEADERS, 0) > 0

@@ -106,7 +106,6 @@ def test_features_and_producer_ids():
         ],
     )
     assert image.features == {"x": 3}
-    assert image.features_epoch == 3
     assert image.next_producer_id == 1000
     with pytest.raises(AssertionError, match="never given out twice"):
         after(image, [ProducerIdsRecord(next_producer_id=999)])

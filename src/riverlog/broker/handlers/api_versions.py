@@ -43,7 +43,8 @@ def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVer
             for name, (lowest, highest) in context.services.features.items()
             if lowest > 0 or context.version >= _FIRST_VERSION_WITH_FEATURES_FROM_ZERO
         ],
-        finalized_features_epoch=image.features_epoch,
+        # Clients keep the levels with the highest epoch: one that grows with the metadata, as Kafka's does.
+        finalized_features_epoch=max(0, context.services.controller.loaded_offset - 1),
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in finalized.items()

@@ -6,6 +6,7 @@ from riverlog.broker.handlers import CONTROLLER_HANDLERS, HANDLERS
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import API_BY_KEY, FIRST_OWN_KEY, ApiKey
 from riverlog.wire.messages.api_versions import ApiVersionsRequest
+from riverlog.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.support.asking import Line, connected, serving
 from tests.support.clusters import controller_line
 from tests.support.virtual_time import run
@@ -91,3 +92,15 @@ async def test_only_our_own_client_is_told_its_window() -> None:
 
 def _with_version(frame: bytes, version: int) -> bytes:
     return frame[:6] + version.to_bytes(2, "big") + frame[8:]
+
+
+async def test_a_level_that_was_lowered_is_newer_than_the_one_before() -> None:
+    """Clients keep the levels with the highest epoch that they have seen."""
+    async with serving() as (line, _node):
+        before = await line.ask(ApiKey.API_VERSIONS, 4, WHO)
+        lower = FeatureUpdateKey(feature="transaction.version", max_version_level=1, upgrade_type=2)
+        lowered = await line.ask(ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(feature_updates=[lower]))
+        assert lowered.error_code == ErrorCode.NONE
+        now = await line.ask(ApiKey.API_VERSIONS, 4, WHO)
+        assert {each.name: each.max_version_level for each in now.finalized_features}["transaction.version"] == 1
+        assert now.finalized_features_epoch > before.finalized_features_epoch
