@@ -57,8 +57,8 @@ class GroupCoordinator(Shards["GroupsMachine", "GroupFact"]):
     def _follow(self, delta: MetadataDelta) -> None:
         super()._follow(delta)
         deleted = frozenset(topic.name for topic in delta.deleted)
-        touched = frozenset(topic.name for topic in (*delta.created, *delta.changed)) | deleted
-        if touched or delta.groups_configured:
+        touched = frozenset(topic.name for topic in (*delta.created, *delta.grown)) | deleted
+        if touched or delta.groups_configured:  # who leads, and who is in sync, is nothing to groups
             for shard in self:
                 self._tell_topics(shard, touched, deleted)
 

@@ -10,7 +10,7 @@ others do not wait for it.
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
@@ -72,7 +72,7 @@ class Shards(ABC, Generic[Machine, Fact]):
         """Read what was written, one partition after the other, now and when a log has failed."""
         topic = self._metadata.image.topic(self.TOPIC)
         if topic is not None:
-            self._lead_and_resign(topic)
+            self._lead_or_resign(topic, range(topic.partition_count))
         while True:
             await asyncio.sleep(0)  # opening a log may take its time, and there may be many
             shard = await self._to_load.get()
@@ -263,17 +263,18 @@ class Shards(ABC, Generic[Machine, Fact]):
             self._log.warning("internal topic deleted; what was kept in it is lost", topic=self.TOPIC)
             self._dismiss(f"{self.TOPIC} was deleted")
             self._shards = {}
-        for topic in delta.changed:
+        for topic, indexes in delta.moved:
             if topic.name == self.TOPIC:
-                self._lead_and_resign(topic)
+                self._lead_or_resign(topic, indexes)
 
-    def _lead_and_resign(self, topic: TopicImage) -> None:
-        """Coordinate what belongs to the partitions that this node leads, and nothing else."""
-        for facts in topic.partitions:
+    def _lead_or_resign(self, topic: TopicImage, indexes: Iterable[int]) -> None:
+        """Coordinate what belongs to those of the partitions that this node leads, and to no other one."""
+        for index in indexes:
+            facts = topic.partition(index)
             if facts.leader == self._metadata.settings.node_id:
-                self.lead(facts.index, facts.leader_epoch)
+                self.lead(index, facts.leader_epoch)
             else:
-                self.resign(facts.index)
+                self.resign(index)
 
     def _dismiss(self, reason: str) -> None:
         for shard in self:

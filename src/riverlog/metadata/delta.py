@@ -1,10 +1,11 @@
 """What some committed records changed, for those who follow the cluster's metadata."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 from uuid import UUID
 
-from riverlog.metadata.image import ConfigResourceType, MetadataImage, TopicImage
+from riverlog.metadata.image import PARTITIONS_PER_CHUNK, ConfigResourceType, MetadataImage, TopicImage
 from riverlog.metadata.records import (
     ClearElrRecord,
     ConfigRecord,
@@ -16,6 +17,13 @@ from riverlog.metadata.records import (
 )
 
 
+class MovedPartitions(NamedTuple):
+    """Partitions of a topic that were there before, and have another leader, leader epoch or other replicas now."""
+
+    topic: TopicImage
+    indexes: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class MetadataDelta:
     """The view now, and what is different in it. A topic stands in at most one of the first three."""
@@ -23,7 +31,11 @@ class MetadataDelta:
     image: MetadataImage
     created: tuple[TopicImage, ...] = ()
     changed: tuple[TopicImage, ...] = ()
-    """Topics with more partitions or with other leaders or replicas than before."""
+    """Topics whose partitions are not as before, be it that replicas are in sync which were not."""
+    grown: tuple[TopicImage, ...] = ()
+    """Those of them that have more partitions than before."""
+    moved: tuple[MovedPartitions, ...] = ()
+    """Those of their partitions that are led by another broker, in another epoch, or have other replicas."""
     deleted: tuple[TopicImage, ...] = ()
     """Topics that are gone, as they were."""
     configured: tuple[TopicImage, ...] = ()
@@ -54,13 +66,9 @@ def delta_of(before: MetadataImage, after: MetadataImage, records: Iterable[Meta
                 nodes_configured = True
             case _:
                 pass
-    were = {topic_id: before.topic_by_id(topic_id) for topic_id in touched}
-    are = {topic_id: after.topic_by_id(topic_id) for topic_id in touched}
-    return MetadataDelta(
-        image=after,
-        created=tuple(topic for topic_id, topic in are.items() if topic is not None and were[topic_id] is None),
-        changed=tuple(topic for topic_id, topic in are.items() if topic is not None and were[topic_id] is not None),
-        deleted=tuple(topic for topic_id, topic in were.items() if topic is not None and are[topic_id] is None),
+    pairs = [(before.topic_by_id(topic_id), after.topic_by_id(topic_id)) for topic_id in touched]
+    return replace(
+        _of_topics(after, pairs),
         configured=tuple(topic for name in configured if (topic := _kept(name, before, after)) is not None),
         nodes_configured=nodes_configured,
         groups_configured=groups_configured,
@@ -69,20 +77,52 @@ def delta_of(before: MetadataImage, after: MetadataImage, records: Iterable[Meta
 
 def delta_between(before: MetadataImage, after: MetadataImage) -> MetadataDelta:
     """Return what is different between two images, of which nobody knows the records between."""
-    were = {topic.id: topic for topic in before.all_topics()}
-    are = {topic.id: topic for topic in after.all_topics()}
-    both = [topic for topic_id, topic in are.items() if topic_id in were]
-    return MetadataDelta(
-        image=after,
-        created=tuple(topic for topic_id, topic in are.items() if topic_id not in were),
-        changed=tuple(topic for topic in both if topic != were[topic.id]),
-        deleted=tuple(topic for topic_id, topic in were.items() if topic_id not in are),
+    pairs: list[_Pair] = []
+    for _name, was, now in before.topics.differences(after.topics):
+        if was is None or now is None or was.id != now.id:
+            pairs += [(was, None), (None, now)]
+        elif was != now:
+            pairs.append((was, now))
+    named = dict.fromkeys(key.partition("/")[2] for key, _, _ in before.configs.differences(after.configs))
+    return replace(
+        _of_topics(after, pairs),
         configured=tuple(
-            topic for topic in both if before.topic_overrides(topic.name) != after.topic_overrides(topic.name)
+            topic
+            for name in named
+            if (topic := _kept(name, before, after)) is not None
+            if before.topic_overrides(name) != after.topic_overrides(name)
         ),
         nodes_configured=True,
         groups_configured=True,
     )
+
+
+_Pair = tuple[TopicImage | None, TopicImage | None]
+"""A topic as it was and as it is, None where it was or is not there."""
+
+
+def _of_topics(image: MetadataImage, pairs: Iterable[_Pair]) -> MetadataDelta:
+    """Return the changes of topics by kind."""
+    pairs = list(pairs)
+    kept = [(was, now) for was, now in pairs if was is not None and now is not None]
+    moved = (MovedPartitions(now, tuple(_moved(was, now))) for was, now in kept)
+    return MetadataDelta(
+        image,
+        created=tuple(now for was, now in pairs if was is None and now is not None),
+        changed=tuple(now for _was, now in kept),
+        grown=tuple(now for was, now in kept if now.partition_count > was.partition_count),
+        moved=tuple(each for each in moved if each.indexes),
+        deleted=tuple(was for was, now in pairs if was is not None and now is None),
+    )
+
+
+def _moved(before: TopicImage, after: TopicImage) -> Iterator[int]:
+    """Find the partitions of a topic that moved; what the two images share is passed over."""
+    for chunk, (old, new) in enumerate(zip(before.chunks, after.chunks, strict=False)):
+        if old is not new:
+            for row, (was, now) in enumerate(zip(old, new, strict=False)):
+                if was is not now and (was[0], was[2], was[3]) != (now[0], now[2], now[3]):
+                    yield chunk * PARTITIONS_PER_CHUNK + row
 
 
 def _differs(topic: TopicImage, before: MetadataImage) -> bool:

@@ -235,9 +235,10 @@ class Replicas:
             for index in range(topic.partition_count):
                 self._put_off.pop(TopicPartition(topic.name, index), None)
             self._removal.delete(topic)
-        for topic in delta.changed:
-            for partition in self._opened_of(topic):
-                self._lead_or_resign(partition, topic.partition(partition.name.partition))
+        for topic, indexes in delta.moved:
+            for index in indexes:
+                if (partition := self._opened.get((topic.name, index))) is not None:
+                    self._lead_or_resign(partition, topic.partition(index))
         for partition in (
             self._opened.values()
             if delta.nodes_configured

@@ -9,6 +9,7 @@ import pytest
 from riverlog.model.errors import ErrorCode
 from riverlog.model.internal_topics import OFFSETS_TOPIC
 from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from riverlog.wire.messages.heartbeat import HeartbeatRequest
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -16,6 +17,7 @@ from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest,
 from tests.support.asking import Line, serving
 from tests.support.batches import batch_of
 from tests.support.group_lines import GROUP, commit, committed, in_a_group, prepared
+from tests.support.second_broker import SecondBroker
 from tests.support.world import Universe
 
 
@@ -59,6 +61,23 @@ async def test_the_node_shows_how_far_behind_a_group_is() -> None:
         assert (group.group_id, group.state, group.members) == (GROUP, "Stable", 1)
         assert {(each.partition, each.offset, each.lag) for each in group.committed} == {(0, 1, 2), (1, 5, None)}
         assert node.parts.metrics.coordinators_loading() == 0
+
+
+async def test_groups_hear_of_topics_that_grow_and_not_of_leaders_or_replicas_in_sync() -> None:
+    async with serving() as (line, node):
+        await prepared(line)
+        other = await SecondBroker.join(node)
+        await other.create("t", (2, 1))
+        await commit(line, "t", 1)
+        (shard,) = node.parts.groups
+        heard = shard._runner._last_ticket
+        await other.fence()
+        await other.lead("t")
+        assert other.facts("t").partition_epoch == 3
+        assert shard._runner._last_ticket == heard
+        growing = CreatePartitionsTopic("t", 2)
+        await line.ask(ApiKey.CREATE_PARTITIONS, 3, CreatePartitionsRequest([growing], 1_000))
+        assert shard._runner._last_ticket == heard + 1
 
 
 @pytest.mark.parametrize("stops_cleanly", [True, False])

@@ -1,7 +1,7 @@
 """What some records changed."""
 
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation, create_topics
-from riverlog.metadata.delta import MetadataDelta, delta_of
+from riverlog.metadata.delta import MetadataDelta, delta_between, delta_of
 from riverlog.metadata.draft import after
 from riverlog.metadata.image import ConfigResourceType, MetadataImage
 from riverlog.metadata.placement import BrokerLoad
@@ -10,7 +10,9 @@ from riverlog.metadata.records import (
     ConfigRecord,
     MetadataRecord,
     PartitionChangeRecord,
+    PartitionRecord,
     RemoveTopicRecord,
+    TopicRecord,
 )
 from tests.unit.metadata.cluster import DEFAULTS, cluster, topic_id, with_topic
 
@@ -81,3 +83,47 @@ def test_topics_whose_eligible_leaders_are_cleared_have_changed():
         assert names(delta(before, record).changed) == ["orders"]
     assert delta(before, ClearElrRecord("bills")).changed == ()
     assert delta(before, ClearElrRecord("unknown")).changed == ()
+
+
+def test_partitions_that_moved_are_named_and_those_in_sync_are_not():
+    before = with_topic(cluster(None, None), "orders", partitions=70)
+    change = delta(
+        before,
+        PartitionChangeRecord(partition_id=0, topic_id=topic_id(1), isr=(1,)),
+        PartitionChangeRecord(partition_id=3, topic_id=topic_id(1), leader=2),
+        PartitionChangeRecord(partition_id=66, topic_id=topic_id(1), replicas=(2,)),
+    )
+    assert [(topic.name, indexes) for topic, indexes in change.moved] == [("orders", (3, 66))]
+    assert (names(change.changed), change.grown) == (["orders"], ())
+    in_sync = delta(before, PartitionChangeRecord(partition_id=0, topic_id=topic_id(1), isr=(1,)))
+    assert (names(in_sync.changed), in_sync.moved, in_sync.grown) == (["orders"], (), ())
+
+
+def test_a_leader_that_leads_again_in_another_epoch_has_moved():
+    before = with_topic(cluster(None), "orders")
+    change = delta(before, PartitionChangeRecord(partition_id=0, topic_id=topic_id(1), leader=1))
+    assert [indexes for _topic, indexes in change.moved] == [(0,)]
+
+
+def test_a_topic_with_more_partitions_has_grown_and_none_of_them_moved():
+    before = with_topic(cluster(None), "orders", partitions=64)
+    grown = PartitionRecord(partition_id=64, topic_id=topic_id(1), replicas=(1,), isr=(1,), leader=1)
+    change = delta(before, grown)
+    assert (names(change.grown), change.moved, change.created) == (["orders"], (), ())
+
+
+def test_two_images_differ_as_the_records_between_them_say():
+    before = with_topic(with_topic(cluster(None), "orders", number=1), "bills", number=2)
+    records = [
+        RemoveTopicRecord(topic_id=topic_id(2)),
+        TopicRecord("bills", topic_id(3)),
+        PartitionRecord(partition_id=0, topic_id=topic_id(3), replicas=(1,), isr=(1,), leader=1),
+        PartitionChangeRecord(partition_id=0, topic_id=topic_id(1), leader=1),
+        ConfigRecord(resource_type=2, resource_name="orders", name="retention.ms", value="5"),
+        ConfigRecord(resource_type=4, resource_name="", name="max.connections", value="5"),
+        ConfigRecord(resource_type=32, resource_name="g", name="consumer.session.timeout.ms", value="50000"),
+    ]
+    now = after(before, records)
+    assert delta_between(before, now) == delta_of(before, now, records)
+    same = with_topic(with_topic(cluster(None), "orders", number=1), "bills", number=2)
+    assert delta_between(before, same) == MetadataDelta(same, nodes_configured=True, groups_configured=True)
