@@ -201,7 +201,8 @@ class MetadataQuorum:
 
     async def close(self) -> None:
         """Hand over, if this node leads others, and finish what is under way."""
-        self._hear(Stopping())
+        if self._owner is not None:  # else the node's start failed before this began
+            self._hear(Stopping())
         if self._tasks and isinstance(self._raft.role, Resigned):
             await asyncio.wait(self._tasks, timeout=_HANDOVER_SECONDS)
         self._closing = True

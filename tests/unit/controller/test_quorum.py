@@ -265,3 +265,10 @@ async def test_a_failed_flush_at_the_start_is_what_the_node_ends_with():
     with pytest.raises(OSError, match=r"."):
         log.quorum.start(log)
     await log.close()
+
+
+@run
+async def test_a_quorum_that_has_not_begun_can_be_closed():
+    """Where a node's start fails before, it ends with that failure."""
+    log = only_voter_log(MemoryDisk(), FOLDER, StillClock(), TurnLater(), VOTER)
+    await log.close()
