@@ -12,8 +12,9 @@ from typing import Any, Final
 from unittest import mock
 from weakref import WeakKeyDictionary
 
-from riverlog.controller import log as metadata_log
+from riverlog.controller import storage as metadata_storage
 from riverlog.controller.log import MetadataLog
+from riverlog.controller.storage import MetadataStorage
 from riverlog.coordination.shard_log import ShardLog
 from riverlog.log import checkpoint, directory, identity
 from riverlog.log import log as log_module
@@ -237,7 +238,13 @@ def _offsets_of_a_deleted_partition_are_remembered() -> Iterator[None]:
 
 @contextmanager
 def _old_metadata_goes_before_its_snapshot_is_durable() -> Iterator[None]:
-    with mock.patch.object(metadata_log, "write_durably", _write_undurably):
+    write = MetadataStorage.write_snapshot
+
+    def hasty(*given: Any) -> None:
+        with mock.patch.object(metadata_storage, "write_durably", _write_undurably):
+            write(*given)
+
+    with mock.patch.object(MetadataStorage, "write_snapshot", hasty):
         yield
 
 

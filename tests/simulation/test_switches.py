@@ -21,6 +21,12 @@ def test_every_switch_has_a_name_of_its_own() -> None:
     assert {switch.name for switch in SWITCHES} >= SOON
 
 
+@pytest.mark.parametrize("switch", SWITCHES, ids=lambda switch: switch.name)
+def test_every_rule_is_where_its_switch_looks_for_it(switch: Switch) -> None:
+    with switch.off():
+        pass
+
+
 @pytest.mark.parametrize(
     "switch", [switch for switch in SWITCHES if switch.name in SOON], ids=lambda switch: switch.name
 )
