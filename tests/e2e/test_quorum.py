@@ -11,9 +11,15 @@ from typing import Final
 
 from riverlog.client.admin.admin import Admin
 from riverlog.client.errors import KafkaError
+from riverlog.client.network.connection import Connection
 from riverlog.client.producer.producer import Producer
 from riverlog.model.errors import ErrorCode
-from tests.support.cluster_processes import BOTH, BROKER, CONTROLLER, ClusterProcesses
+from riverlog.model.ids import Address
+from riverlog.wire.messages.add_raft_voter import AddRaftVoterRequest
+from riverlog.wire.messages.endpoints import ListenerEndpoint
+from riverlog.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
+from riverlog.world.network import TcpNetwork
+from tests.support.cluster_processes import BOTH, BROKER, CLUSTER_ID, CONTROLLER, ClusterProcesses
 
 KILLS: Final = int(os.environ.get("QUORUM_KILLS", "2"))
 LOAD_SECONDS: Final = float(os.environ.get("QUORUM_LOAD_SECONDS", "8"))
@@ -152,6 +158,57 @@ def test_a_paused_leader_is_replaced_and_follows_when_it_wakes(tmp_path: Path) -
             assert [topic.name for topic in await admin.list_topics()] == ["before", "meanwhile"]
 
     with ClusterProcesses(tmp_path, {1: CONTROLLER, 2: CONTROLLER, 3: CONTROLLER, 4: BROKER}) as cluster:
+        cluster.start()
+        asyncio.run(scenario(cluster))
+
+
+async def _change_voters(cluster: ClusterProcesses, leader: int, request: object) -> ErrorCode:
+    """Ask the leader for another set of voters, again where it has to wait for something."""
+    host, port = cluster.controller_address(leader).split(":")
+    deadline = time.monotonic() + 30
+    while True:
+        connection = await Connection.open(
+            TcpNetwork(), Address(host, int(port)), client_id="test", connect_seconds=2, request_seconds=10
+        )
+        code = ErrorCode((await connection.request(request)).error_code)
+        connection.close()
+        if code is not ErrorCode.REQUEST_TIMED_OUT or time.monotonic() > deadline:
+            return code
+        await asyncio.sleep(0.1)
+
+
+def test_a_quorum_of_one_grows_to_five_and_shrinks_to_three_under_load(tmp_path: Path) -> None:
+    async def scenario(cluster: ClusterProcesses) -> None:
+        bootstrap = cluster.bootstrap(9)
+        administrator = Administrator(bootstrap)
+        working = asyncio.ensure_future(administrator.run())
+        for node in (2, 3, 4, 5):
+            leader, voter = await _active(bootstrap), cluster.voter(node)
+            [endpoint] = voter.endpoints
+            assert voter.key.directory_id is not None
+            listener = ListenerEndpoint(endpoint.listener, endpoint.host, endpoint.port)
+            request = AddRaftVoterRequest(CLUSTER_ID, 10_000, node, voter.key.directory_id, [listener])
+            assert await _change_voters(cluster, leader, request) is ErrorCode.NONE
+        for node in (1, 5):
+            leader, key = await _active(bootstrap), cluster.voter(node).key
+            assert key.directory_id is not None
+            request = RemoveRaftVoterRequest(CLUSTER_ID, node, key.directory_id)
+            assert await _change_voters(cluster, leader, request) is ErrorCode.NONE
+        cluster.kill(1)
+        cluster.kill(5)
+        done = len(administrator.successes)
+        while len(administrator.successes) < done + 10:  # noqa: ASYNC110  # ten more, whenever they come
+            await asyncio.sleep(0.01)
+        administrator.stop()
+        await working
+        async with Admin(bootstrap) as admin:
+            described = await admin.describe_quorum()
+            assert sorted(each.node_id for each in described.voters) == [2, 3, 4]
+            assert administrator.created <= {topic.name for topic in await admin.list_topics()}
+            assert administrator.unknown == set(), "nobody who administers has noticed"
+
+    roles = {1: CONTROLLER, 2: CONTROLLER, 3: CONTROLLER, 4: CONTROLLER, 5: CONTROLLER, 9: BROKER}
+    with ClusterProcesses(tmp_path, roles, voters=(1,)) as cluster:
         cluster.start()
         asyncio.run(scenario(cluster))
 

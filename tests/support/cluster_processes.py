@@ -15,6 +15,7 @@ from typing import Final, Self
 from uuid import UUID
 
 from riverlog.controller.formatting import format_directories
+from riverlog.log.identity import find
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import NodeId
 from riverlog.raft.voters import ReplicaKey, Voter, VoterSet
@@ -43,13 +44,13 @@ class ClusterProcesses:
     ) -> None:
         self.folder = folder
         self.roles = dict(roles)
-        self.ports = dict(zip(roles, _free_ports(2 * len(roles)), strict=False))
-        """The first of two ports that each node has: for clients, and behind it for controllers."""
+        first, second = (ports := _free_ports(2 * len(roles)))[::2], ports[1::2]
+        self.ports = dict(zip(roles, first, strict=True))
+        self._controller_ports = dict(zip(roles, second, strict=True))
         controllers = [node for node, role in roles.items() if CONTROLLER in role]
         self.voters = tuple(controllers) if voters is None else voters
-        self._controller_ports = dict(zip(roles, _free_ports(len(roles)), strict=True))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
-        first = VoterSet.of(self.voter(node) for node in self.voters)
+        voters_at_first = VoterSet.of(self.voter(node) for node in self.voters)
         for node, role in self.roles.items():
             format_directories(
                 FileSystem(),
@@ -58,7 +59,7 @@ class ClusterProcesses:
                 [str(folder / str(node))],
                 cluster_id=CLUSTER_ID,
                 node_id=NodeId(node),
-                first_voters=first if node in self.voters else None,
+                first_voters=voters_at_first if node in self.voters else None,
             )
             self._configure(node, role, settings or {})
 
@@ -115,7 +116,9 @@ class ClusterProcesses:
     def voter(self, node: int) -> Voter:
         """Return a controller as a voter."""
         endpoint = Endpoint(_LISTENER, "127.0.0.1", self._controller_ports[node])
-        return Voter(ReplicaKey(NodeId(node), UUID(int=(0xABCDEF << 96) + node)), (endpoint,))
+        identity = find(FileSystem(), str(self.folder / str(node)))
+        directory_id = UUID(int=(0xABCDEF << 96) + node) if identity is None else identity.directory_id
+        return Voter(ReplicaKey(NodeId(node), directory_id), (endpoint,))
 
     def config(self, node: int) -> Path:
         return self.folder / f"{node}.properties"
