@@ -4,7 +4,8 @@ It runs on nodes that do not decide, and everywhere at the start; the active con
 A piece at a time is read, so that others get their turn; what a transaction holds back takes effect when it ends.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from riverlog.controller.limits import RECORDS_LOADED_PER_TURN
 from riverlog.controller.storage import MetadataStorage
@@ -14,6 +15,8 @@ from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import MetadataRecord, TransactionRecord
 from riverlog.metadata.transactions import OpenTransaction
 from riverlog.model.ids import Offset
+
+_BATCHES_PER_TURN: Final = 100
 
 
 class MetadataLoader:
@@ -26,6 +29,8 @@ class MetadataLoader:
         """Everything below is in the view."""
         self._draft = MetadataDraft(MetadataImage())
         self._transaction = OpenTransaction()
+        self._pieces: Iterator[tuple[Offset | None, list[MetadataRecord | TransactionRecord]]] | None = None
+        self._unpublished: list[MetadataRecord] = []  # of a batch that was not read whole yet
 
     @property
     def in_transaction(self) -> bool:
@@ -41,29 +46,35 @@ class MetadataLoader:
         """Read everything below an offset at one stretch, into a view that nobody watches yet."""
         for end, records in self._storage.records(self.offset, upto):
             self._apply(records)
-            self.offset = end
+            self.offset = self.offset if end is None else end
         self._view.begin(self._draft.image())
 
     def load_some(self, upto: Offset) -> bool:
-        """Read and publish some batches below an offset; return whether there are more."""
+        """Read some records below an offset, and publish whole batches; return whether there are more."""
         if self._storage.log.log_start_offset > self.offset:
             self._load_installed()
-        published, count = list[MetadataRecord](), 0
-        for end, records in self._storage.records(self.offset, upto):
-            published += self._apply(records)
-            self.offset = end
-            count += len(records)
-            if count >= RECORDS_LOADED_PER_TURN:
+        if self._pieces is None:
+            self._pieces = self._storage.records(self.offset, upto)
+        read, end = 0, None
+        for count, (end, records) in enumerate(self._pieces, 1):
+            self._unpublished += self._apply(records)
+            if end is not None:
+                self.offset = end
+            read += len(records)
+            if read >= RECORDS_LOADED_PER_TURN or count >= _BATCHES_PER_TURN:
                 break
-        if published:
+        else:
+            self._pieces = None
+            end = self.offset
+        if end is not None and self._unpublished:
+            published, self._unpublished = self._unpublished, []
             self._view.publish(self._draft.image(), published)
-        return self.offset < upto
+        return self._pieces is not None or self.offset < upto
 
     def go_on_from(self, offset: Offset) -> None:
         """Go on behind what this node published as the active controller."""
         self.offset = offset
-        self._draft = MetadataDraft(self._view.image)
-        self._transaction = OpenTransaction()
+        self._begin_anew()
 
     def _apply(self, records: Iterable[MetadataRecord | TransactionRecord]) -> list[MetadataRecord]:
         effective = [each for record in records for each in self._transaction.take(record)]
@@ -71,9 +82,14 @@ class MetadataLoader:
             self._draft.apply(record)
         return effective
 
+    def _begin_anew(self) -> None:
+        self._draft, self._transaction = MetadataDraft(self._view.image), OpenTransaction()
+        self._pieces, self._unpublished = None, []
+
     def _load_snapshot(self) -> None:
         newest = self._storage.newest_snapshot
-        self._draft, self._transaction = MetadataDraft(MetadataImage()), OpenTransaction()
+        self._begin_anew()
+        self._draft = MetadataDraft(MetadataImage())
         if newest is not None:
             self._apply(self._storage.snapshot_records(newest))
             self.offset = newest.end_offset

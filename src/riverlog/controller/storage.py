@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from riverlog.controller.folder_check import CheckedFolder, voters_in_snapshot
+from riverlog.controller.limits import RECORDS_LOADED_PER_TURN
 from riverlog.controller.snapshot_files import (
     BadMetadata,
     VotersSaid,
@@ -143,11 +144,12 @@ class MetadataStorage:
         return b"" if found is None else found.file.read(found.position, found.size)
 
     def records(
-        self, offset: Offset, upto: Offset
-    ) -> Iterator[tuple[Offset, list[MetadataRecord | TransactionRecord]]]:
-        """Read the batches below `upto`: each with the offset behind it; of control batches the records are left out.
+        self, offset: Offset, upto: Offset, *, piece_max: int = RECORDS_LOADED_PER_TURN
+    ) -> Iterator[tuple[Offset | None, list[MetadataRecord | TransactionRecord]]]:
+        """Read the batches below `upto`, a large one in pieces; of control batches the records are left out.
 
-        A batch may straddle the offset that is begun at; what lies below is left out. BadMetadata where it cannot be.
+        With the last piece of a batch comes the offset behind it. A batch may straddle the offset that is begun at;
+        what lies below is left out. BadMetadata where it cannot be read.
         """
         try:
             while offset < upto:
@@ -156,11 +158,11 @@ class MetadataStorage:
                     raise BadMetadata(self.folder, f"records from offset {offset} on are missing")
                 for header, records in read_batches(found.file.read(found.position, found.size)):
                     begins_at, offset = offset, header.next_offset
-                    if header.is_control:
-                        yield offset, []
-                    else:
-                        wanted = (record for record in records if record.offset >= begins_at)
-                        yield offset, [decode_record(record.value or b"") for record in wanted]
+                    values = [] if header.is_control else [each.value for each in records if each.offset >= begins_at]
+                    while len(values) > piece_max:
+                        yield None, [decode_record(value or b"") for value in values[:piece_max]]
+                        del values[:piece_max]
+                    yield offset, [decode_record(value or b"") for value in values]
         except (BadMetadataRecord, BadControlRecord, CorruptBatch, Refusal) as error:
             raise BadMetadata(self.folder, str(error)) from error
 

@@ -1,5 +1,6 @@
 """Committed records on their way into the view."""
 
+from riverlog.controller.limits import RECORDS_LOADED_PER_TURN
 from riverlog.controller.loader import MetadataLoader
 from riverlog.controller.view import MetadataView
 from riverlog.metadata.encoding import encode_record
@@ -40,6 +41,22 @@ def test_only_what_is_committed_is_loaded() -> None:
     assert (loader.offset, view.image.features) == (2, {"metadata.version": 8})
     assert not loader.load_some(Offset(3))
     assert view.image.features == {"metadata.version": 9}
+
+
+def test_a_large_batch_is_read_in_pieces_and_published_whole() -> None:
+    disk, builder = MemoryDisk(), BatchBuilder()
+    for number in range(2 * RECORDS_LOADED_PER_TURN + 7):
+        builder.append(None, encode_record(level(number)), timestamp_ms=1)
+    storage = opened(disk)
+    end = storage.append(memoryview(builder.build()), LeaderEpoch(1))
+    loader, view = loader_over(disk)
+    seen, more = list[object](), True
+    while more:
+        more = loader.load_some(end)
+        seen.append(view.image.features.get("metadata.version"))
+    assert seen[:2] == [None, None]
+    assert seen[-1] == 2 * RECORDS_LOADED_PER_TURN + 6
+    assert loader.offset == end
 
 
 def test_what_a_transaction_holds_back_takes_effect_at_its_end() -> None:
