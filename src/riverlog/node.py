@@ -177,6 +177,7 @@ class Node:
             failed=partial(self._contain, "request"),
         )
         self._run_beside("idle connections of controllers", part.look_after_connections)
+        self._run_beside("report of the quorum", part.watch_quorum)
         if self._settings.is_broker:
             await part.catch_up()
 

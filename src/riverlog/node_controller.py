@@ -5,6 +5,7 @@ A node that is alone has none of the latter, and reads nothing of theirs when it
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from riverlog.controller.channel import ControllerChannel
     from riverlog.controller.peers import Peers
 
+QUORUM_REPORT_SECONDS: Final = 10.0
+"""How often a node that waits for a leader says so."""
+_LOOK_SECONDS: Final = 0.5
 _MILLISECONDS: Final = 1000
 
 
@@ -146,18 +150,48 @@ class ControllerPart:
 
     async def catch_up(self) -> None:
         """Wait until somebody leads, and the view has what is committed; NotJoined where that takes too long."""
+        assert self._peers is not None
         controller, seconds = self.controller, self._settings.initial_broker_registration_timeout_ms / _MILLISECONDS
-        try:
-            async with asyncio.timeout(seconds):
-                while not 0 <= controller.quorum.high_watermark <= controller.loaded_offset:
+        asked = self._settings.controller_quorum_bootstrap_servers
+        ends_at = asyncio.get_running_loop().time() + seconds
+        while not 0 <= controller.quorum.high_watermark <= controller.loaded_offset:
+            if self._peers.answers.are_foreign(asked):
+                raise NotJoined(
+                    f"this node belongs to the cluster {self.cluster_id}, and the controllers that it asks "
+                    f"({', '.join(map(str, asked))}) to another one; is controller.quorum.bootstrap.servers right, and "
+                    f"is {self._settings.log_dirs[0]} the folder of this node?"
+                )
+            left = ends_at - asyncio.get_running_loop().time()
+            if left <= 0:
+                raise NotJoined(
+                    f"no leader of the cluster's metadata was found within {seconds:g} s ({self._peers.answers}); is a "
+                    "majority of the controllers running, and does controller.quorum.bootstrap.servers name some?"
+                )
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, _LOOK_SECONDS)):
                     await controller.changed()
-        except TimeoutError:
-            asked = self._settings.controller_quorum_bootstrap_servers
-            others = ", ".join(map(str, asked)) or "the other voters"
-            raise NotJoined(
-                f"No leader of the cluster's metadata was found within {seconds:g} s; is a majority of the controllers "
-                f"running, and does one of {others} belong to the cluster {self.cluster_id}?"
-            ) from None
+
+    async def watch_quorum(self) -> None:
+        """Log now and then, while nobody leads, who is asked and what they say; and once, that this disk is foreign."""
+        assert self._peers is not None
+        quorum, is_foreign = self.controller.quorum, False
+        while True:
+            await asyncio.sleep(QUORUM_REPORT_SECONDS)
+            if quorum.leader_id is None or quorum.high_watermark < 0:
+                self._log.warning("waiting for a leader of the metadata", asked=str(self._peers.answers))
+            was_foreign, is_foreign = is_foreign, self._votes_elsewhere()
+            if is_foreign and not was_foreign:
+                self._log.warning(
+                    "another log directory votes for this node; this one observes only",
+                    voter=str(quorum.voters.by_id[quorum.key.id].key),
+                    observer=str(quorum.key),
+                    remedy="if that directory is gone: cluster quorum remove, then cluster quorum add",
+                )
+
+    def _votes_elsewhere(self) -> bool:
+        """Return whether this node's id votes, with another log directory: a disk that was replaced."""
+        quorum = self.controller.quorum
+        return quorum.key.id in quorum.voters.by_id and not quorum.voters.includes(quorum.key)
 
     def session(
         self,

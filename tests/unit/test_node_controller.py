@@ -1,6 +1,7 @@
 """Nodes that form a cluster: they find each other, decide together, and one that stops is missed by nobody."""
 
 import asyncio
+from uuid import UUID
 
 import pytest
 
@@ -9,8 +10,8 @@ from riverlog.client.consumer.consumer import Consumer
 from riverlog.client.errors import KafkaError
 from riverlog.client.producer.producer import Producer
 from riverlog.controller.bootstrap_file import write_bootstrap
-from riverlog.log.identity import DirectoryRefused
-from riverlog.node_controller import NotJoined
+from riverlog.log.identity import DirectoryRefused, find, write_identity
+from riverlog.node_controller import QUORUM_REPORT_SECONDS, NotJoined
 from tests.support.clusters import BOTH, ClusterOfNodes
 from tests.support.virtual_time import run
 
@@ -130,10 +131,55 @@ def test_a_folder_that_belongs_to_no_cluster_joins_none() -> None:
     run(scenario())
 
 
-def test_whoever_finds_no_leader_says_so() -> None:
+def test_whoever_finds_no_leader_says_who_was_asked_and_what_they_said() -> None:
     async def scenario() -> None:
         cluster = ClusterOfNodes()
-        with pytest.raises(NotJoined, match=r"No leader of the cluster's metadata was found within 60 s; is a"):
+        with pytest.raises(
+            NotJoined, match=r"no leader of the cluster's metadata was found within 60 s \(n\d:9093: .+"
+        ):
             await cluster.build(2).start()
+
+    run(scenario())
+
+
+def test_a_node_of_another_cluster_is_told_at_once() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes({1: "controller", 4: "broker"})
+        identity = find(cluster.disks[4], "/data")
+        assert identity is not None
+        write_identity(cluster.disks[4], "/data", identity._replace(cluster_id="another"))
+        await cluster.start(1)
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(
+            NotJoined, match=r"cluster another, and the controllers that it asks \(n1:9093\) to another"
+        ):
+            await cluster.build(4).start()
+        assert asyncio.get_running_loop().time() - began < 2.0
+        del cluster.nodes[4]
+        await cluster.stop()
+
+    run(scenario())
+
+
+def test_a_node_that_waits_says_whom_it_asks_and_a_replaced_disk_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes({1: "controller", 2: "controller", 3: "controller"})
+        await cluster.start(1)
+        await asyncio.sleep(QUORUM_REPORT_SECONDS + 1)
+        assert reports("waiting for a leader of the metadata") == 1
+        identity = find(cluster.disks[3], "/data")
+        assert identity is not None
+        write_identity(cluster.disks[3], "/data", identity._replace(directory_id=UUID(int=1 << 100)))
+        await cluster.start(2, 3)
+        await cluster.until(cluster.active)
+        await asyncio.sleep(3 * QUORUM_REPORT_SECONDS)
+        assert reports("waiting for a leader of the metadata") == 1
+        assert reports("another log directory votes for this node; this one observes only") == 1
+        await cluster.stop()
+
+    def reports(message: str) -> int:
+        return sum(record.message == message for record in caplog.records)
 
     run(scenario())

@@ -13,6 +13,7 @@ from riverlog.model.errors import Refusal
 from riverlog.model.ids import Address
 from riverlog.model.settings import NodeSettings
 from riverlog.node import Node
+from riverlog.node_controller import NotJoined
 from riverlog.observe.process import keep_objects, seconds_since_start
 
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
@@ -32,10 +33,8 @@ async def serve_until_stopped(settings: NodeSettings) -> int:
         loop.add_signal_handler(each, tell)
     settings = replace(settings, log_dirs=tuple(map(os.path.abspath, settings.log_dirs)))  # as clients are told them
     node = Node(settings)
-    try:
-        await node.start()
-    except (DirectoryRefused, BadMetadata, Refusal) as error:
-        raise CommandError(str(error)) from error
+    if not await _started(node, stopping):
+        return ExitCode.DONE
     try:
         keep_objects()
         node.stats.startup_seconds = seconds_since_start()
@@ -51,6 +50,38 @@ async def serve_until_stopped(settings: NodeSettings) -> int:
         raise CommandError(f"the node could not go on: {failing.result()}; its log says more") from failing.result()
     failing.cancel()
     return ExitCode.DONE
+
+
+async def _started(node: Node, stopping: asyncio.Event) -> bool:
+    """Start the node; return whether it serves now, or was told to stop before, as while it waits for a quorum."""
+    starting = asyncio.create_task(node.start())
+    told = asyncio.create_task(stopping.wait())
+    await asyncio.wait({starting, told}, return_when=asyncio.FIRST_COMPLETED)
+    told.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait({starting})
+        if starting.cancelled():
+            return False
+    error = starting.exception()
+    if error is not None:
+        raise _refusal(error) or error
+    return True
+
+
+def _refusal(error: BaseException) -> CommandError | None:
+    """Return the sentence and the exit code for a node that cannot start; None where nobody expected that."""
+    from riverlog.controller.broker_session import NotRegistered  # a node that is alone starts without it
+
+    match error:
+        case DirectoryRefused() | BadMetadata() | Refusal():
+            return CommandError(str(error))
+        case NotJoined():
+            return CommandError(str(error), ExitCode.UNREACHABLE)
+        case NotRegistered():
+            return CommandError(str(error), ExitCode.REFUSED)
+        case _:
+            return None
 
 
 def ready_line(

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from riverlog.cli.terminal.exits import CommandError
 from riverlog.model.endpoints import PORT_MAX, Endpoint
 from riverlog.model.ids import Address
-from riverlog.model.resolution import client_listeners
+from riverlog.model.resolution import client_listeners, controller_listeners
 from riverlog.model.settings import NodeSettings
 
 PORTS_TRIED_MAX: Final = 100
@@ -39,8 +39,13 @@ def listen_ports(settings: NodeSettings) -> list[ListenPort]:
     for name, (host, port) in _others(settings).items():
         if port >= 0:
             told_by = "--store" if name == _CHECKPOINTS_PORT else None
-            found.append(ListenPort(host or listeners[0].host, port, f"--set {name}=PORT", told_by))
+            found.append(ListenPort(host or settings.listeners[0].host, port, f"--set {name}=PORT", told_by))
     return found
+
+
+def controller_ports(settings: NodeSettings) -> list[ListenPort]:
+    """List the ports for controllers; others know them, so that none is taken in the place of another."""
+    return [ListenPort(each.host, each.port, "--set listeners=…") for each in controller_listeners(settings)]
 
 
 def with_free_ports(settings: NodeSettings) -> dict[str, str]:

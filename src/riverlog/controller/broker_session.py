@@ -34,6 +34,18 @@ _WILL_NOT_PASS: Final = (
 )
 
 
+_REASONS: Final = {
+    ErrorCode.INCONSISTENT_CLUSTER_ID: "the controllers belong to another cluster",
+    ErrorCode.DUPLICATE_BROKER_REGISTRATION: "another process is registered as broker {node_id} and lives; stop it, or "
+    "give this one another node.id and folder",
+    ErrorCode.INVALID_REGISTRATION: "the controller does not take its log directories or listeners; one of the "
+    "directories may be registered for another broker, as a copied disk would be (riverlog storage info)",
+    ErrorCode.UNSUPPORTED_VERSION: "the cluster uses features at levels that this version of riverlog does not have; "
+    "riverlog cluster status lists them",
+}
+"""What to do about a refusal; only codes come over the wire."""
+
+
 class NotRegistered(Exception):
     """The broker cannot join the cluster; the message is one sentence for the person who starts the node."""
 
@@ -110,11 +122,11 @@ class BrokerSession:
                 self.epoch = response.broker_epoch
                 self._logger.info("broker registered", node_id=who.node_id, epoch=self.epoch)
                 return
-            reason = f"the controller says {code.title}"
+            reason = _REASONS.get(code, f"the controller says {code.title}").format(node_id=who.node_id)
             if code in _WILL_NOT_PASS:
                 break
             await asyncio.sleep(_REGISTER_AGAIN_SECONDS)
-        raise NotRegistered(f"Broker {who.node_id} could not join the cluster {who.cluster_id}: {reason}.")
+        raise NotRegistered(f"broker {who.node_id} could not join the cluster {who.cluster_id}: {reason.rstrip('.')}")
 
     async def run(self) -> None:
         """Beat: often until the broker has caught up, and while it waits to be let go; else now and then."""

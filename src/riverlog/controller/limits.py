@@ -13,3 +13,6 @@ QUORUM_EFFECTS_MAX: Final = 10_000
 
 RECORDS_LOADED_PER_TURN: Final = 500
 """Committed records that a node takes into its view at a stretch: some milliseconds."""
+
+PEER_ANSWERS_MAX: Final = 32
+"""Controllers whose last answers are remembered; the oldest is forgotten."""

@@ -10,12 +10,14 @@ from typing import Any, Final
 
 from riverlog.client.errors import ConnectionRefused, KafkaError, TimedOut, Unreachable
 from riverlog.client.network.connection import Connection
-from riverlog.controller.quorum_ports import NobodyListens, NoResponse, Unsupported
+from riverlog.controller.peer_answers import PeerAnswers
+from riverlog.controller.quorum_ports import ForeignCluster, NobodyListens, NoResponse, Unsupported
+from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address
 from riverlog.model.ports import Connecting
 from riverlog.raft.control_records import BadControlRecord
 from riverlog.raft.exchange.requests import encode_request
-from riverlog.raft.exchange.responses import BadResponse, decode_response
+from riverlog.raft.exchange.responses import BadResponse, RequestRefused, decode_response
 from riverlog.raft.messages import (
     FetchRequest,
     FetchSnapshotRequest,
@@ -53,11 +55,22 @@ class Peers:
         self._cluster_id = cluster_id
         self._connect_seconds = connect_seconds
         self._request_seconds = request_seconds
+        self.answers = PeerAnswers()
         self._connections: dict[tuple[Address, Lane], Connection] = {}
         self._opening: dict[tuple[Address, Lane], asyncio.Task[Connection]] = {}
 
     async def ask(self, address: Address, request: Request | VersionsRequest) -> Response | VersionsResponse:
         """Send a request of Raft's and return the response; NoResponse where there is none."""
+        try:
+            response = await self._ask(address, request)
+        except NoResponse as error:
+            self.answers.note_silence(address, error)
+            raise
+        if not isinstance(response, VersionsResponse):
+            self.answers.note(address, response.leadership)
+        return response
+
+    async def _ask(self, address: Address, request: Request | VersionsRequest) -> Response | VersionsResponse:
         lane = Lane.FETCH if isinstance(request, FetchRequest | FetchSnapshotRequest) else Lane.ELECTION
         seconds = self._request_seconds
         if isinstance(request, FetchRequest):
@@ -69,6 +82,8 @@ class Peers:
         try:
             return decode_response(message)
         except (BadResponse, CorruptBatch, BadControlRecord) as error:
+            if isinstance(error, RequestRefused) and error.code is ErrorCode.INCONSISTENT_CLUSTER_ID:
+                raise ForeignCluster(f"{address} belongs to another cluster") from error
             raise NoResponse(f"{address}: {error}") from error
 
     async def send(self, connection: Connection, message: object, seconds: float) -> Any:
@@ -76,9 +91,9 @@ class Peers:
         try:
             return await connection.send(message, seconds=seconds)
         except (Unreachable, TimedOut) as error:
-            raise NoResponse(str(error)) from error
+            raise NoResponse(error.message) from error
         except KafkaError as error:
-            raise Unsupported(str(error)) from error
+            raise Unsupported(error.message) from error
 
     async def connection(self, address: Address, lane: Lane) -> Connection:
         """Return the open connection of a lane, or open it; NoResponse where nobody answers."""
@@ -93,9 +108,9 @@ class Peers:
         try:
             return await asyncio.shield(opening)
         except ConnectionRefused as error:
-            raise NobodyListens(str(error)) from error
+            raise NobodyListens(error.message) from error
         except KafkaError as error:
-            raise NoResponse(str(error)) from error
+            raise NoResponse(error.message) from error
 
     async def close(self) -> None:
         """Close all connections; whoever waits is told that no response will come."""

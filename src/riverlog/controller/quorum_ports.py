@@ -19,6 +19,10 @@ class NobodyListens(NoResponse):
     """A connection was refused: there is no such process."""
 
 
+class ForeignCluster(NoResponse):
+    """The peer belongs to another cluster."""
+
+
 class QuorumPeers(Protocol):
     """The way to other controllers."""
 

@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from riverlog.cli.node_configuration import configuration_from, configured, set_option
-from riverlog.cli.ports import is_free, listen_ports, with_free_ports
+from riverlog.cli.ports import controller_ports, is_free, listen_ports, with_free_ports
 from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.model.endpoints import PORT_MAX
@@ -74,7 +74,7 @@ def serve(config: str | None, settings: tuple[str, ...]) -> int:
     are acknowledged after fsync unless a topic says otherwise. SIGTERM and Ctrl-C stop it cleanly.
     """
     configuration = configuration_from(config, settings)
-    for wanted in listen_ports(configuration.settings):
+    for wanted in (*listen_ports(configuration.settings), *controller_ports(configuration.settings)):
         if not is_free(wanted):
             raise CommandError(
                 f"port {wanted.port} is in use; stop who uses it, or choose another port with {wanted.flag}"

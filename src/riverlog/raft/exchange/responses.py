@@ -39,6 +39,14 @@ class BadResponse(Exception):
     """A response that says nothing about the log that was asked for, or nothing that can be."""
 
 
+class RequestRefused(BadResponse):
+    """The sender takes no such request from this node."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(f"refused: {code.name}")
+        self.code = code
+
+
 def encode_response(asked: Any, response: Response, content: Buffer | FileRange | None = None) -> Any:
     """Return the message that answers a request; `content` is what was read of log or snapshot."""
     heard = response.leadership
@@ -96,7 +104,7 @@ def decode_response(message: Any) -> Response | VersionsResponse:
 def _of_partition(message: Any) -> Response:
     """Read a response that is about the log."""
     if message.error_code:
-        raise BadResponse(f"refused: {_error(message.error_code).name}")
+        raise RequestRefused(_error(message.error_code))
     topic = only(message.responses if isinstance(message, fetch.FetchResponse) else message.topics)
     partition = None if topic is None else only(topic.partitions)
     if partition is None:
@@ -237,6 +245,6 @@ def _leader_of_change(message: update_raft_voter.UpdateRaftVoterResponse) -> Lea
 
 def _versions(message: api_versions.ApiVersionsResponse) -> VersionsResponse:
     if message.error_code:
-        raise BadResponse(f"refused: {_error(message.error_code).name}")
+        raise RequestRefused(_error(message.error_code))
     known = (each for each in message.supported_features if each.name == KRAFT_VERSION)
     return VersionsResponse(next(((each.min_version, each.max_version) for each in known), None))
