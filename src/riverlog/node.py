@@ -178,6 +178,8 @@ class Node:
         )
         self._run_beside("idle connections of controllers", part.look_after_connections)
         self._run_beside("report of the quorum", part.watch_quorum)
+        if self._settings.is_controller:
+            self._run_beside("registration of the controller", part.stay_registered)
         if self._settings.is_broker:
             await part.catch_up()
 

@@ -4,7 +4,7 @@ A node that is alone has none of the latter, and reads nothing of theirs when it
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -147,6 +147,28 @@ class ControllerPart:
         """Send idle connections away, for ever."""
         if self._server is not None:
             await self._server.run()
+
+    async def stay_registered(self) -> None:
+        """Keep this node registered as a controller, for ever."""
+        from riverlog.controller.registration import ControllerRegistration
+
+        assert self.channel is not None
+        registration = ControllerRegistration(
+            self._settings.node_id,
+            UUID(int=self._world.random.getrandbits(128), version=4),
+            self.endpoints,
+            self.features,
+            self.channel,
+            self.controller,
+        )
+        await registration.run()
+
+    async def report_directories(self, epoch: int, found: Mapping[tuple[UUID, int], UUID]) -> None:
+        """Report which replicas of this broker lie elsewhere than the metadata say."""
+        from riverlog.controller.directory_report import DirectoryReport
+
+        assert self.channel is not None
+        await DirectoryReport(self._settings.node_id, epoch, self.channel, found).run()
 
     async def catch_up(self) -> None:
         """Wait until somebody leads, and the view has what is committed; NotJoined where that takes too long."""

@@ -3,6 +3,7 @@ controller where it is not."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -53,6 +54,8 @@ class BrokerRegistration:
             directory.logs.broker_epoch = epoch
         assignment.find_lost()
         if self._session is not None:
+            if found := assignment.found_elsewhere():
+                run_beside("report of log directories", partial(self._part.report_directories, epoch, found))
             run_beside("heartbeats", self._session.run)
             await self._session.unfenced()
         self._log.info("node registered", node_id=self._settings.node_id, epoch=epoch, cluster_id=self._part.cluster_id)

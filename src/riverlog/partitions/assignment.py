@@ -188,7 +188,8 @@ class DirectoryAssignment:
         found: dict[tuple[UUID, int], UUID] = {}
         for name in (*self._registry.directory_of, *self._ambiguous):
             topic = self._metadata.image.topic(name.topic)
-            assert topic is not None
+            if topic is None or name.partition >= topic.partition_count:
+                continue  # it was deleted meanwhile, and is about to be removed
             directory = self._registry.directory_of.get(name)
             directory_id = LOST_DIRECTORY if directory is None else directory.logs.identity.directory_id
             if self._named(topic.partition(name.partition)) != directory_id:
