@@ -56,6 +56,7 @@ from riverlog.partitions.directory_checkpoints import DirectoryCheckpoints
 from riverlog.partitions.directory_health import DirectoryHealth
 from riverlog.partitions.flusher import Flusher
 from riverlog.partitions.in_process_work import InProcessWork
+from riverlog.partitions.local_partitions import LocalPartitions
 from riverlog.partitions.recovery import Recovery
 from riverlog.partitions.registry import NodeDirectory, PartitionRegistry
 from riverlog.partitions.removal import PartitionRemoval
@@ -81,6 +82,7 @@ class Parts:
     controller: Controller
     producer_ids: ProducerIds
     registry: PartitionRegistry
+    local_partitions: LocalPartitions
     assignment: DirectoryAssignment
     checkpoints: DirectoryCheckpoints
     removal: PartitionRemoval
@@ -260,6 +262,8 @@ class Node:
         self._open_other_directories(known_directories(metadata.image, settings.node_id))
         assignment = DirectoryAssignment(settings.node_id, registry, metadata, world.random)
         assignment.start()
+        local_partitions = LocalPartitions(settings.node_id, metadata)
+        local_partitions.start()
         cold_reads = ColdReads(world.workers)
         replicas = Replicas(
             settings.node_id,
@@ -296,6 +300,7 @@ class Node:
             self.cluster_id,
             self.stats,
             registry,
+            local_partitions,
             metadata,
             groups,
             transactions,
@@ -308,6 +313,7 @@ class Node:
             controller,
             producer_ids,
             registry,
+            local_partitions,
             assignment,
             self._checkpoints,
             self._removal,
@@ -400,6 +406,7 @@ class Node:
             requests=part.requests,
             producer_ids=parts.producer_ids,
             registry=parts.registry,
+            local_partitions=parts.local_partitions,
             assignment=parts.assignment,
             checkpoints=parts.checkpoints,
             replicas=parts.replicas,

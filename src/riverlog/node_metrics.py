@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from riverlog.controller.view import MetadataView
 from riverlog.coordination.groups import GroupCoordinator
@@ -20,8 +21,12 @@ from riverlog.observe.metrics import (
     TransactionsSample,
 )
 from riverlog.observe.stats import NodeStats, PartitionStats
+from riverlog.partitions.local_partitions import LocalPartitions
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.registry import PartitionRegistry
+
+if TYPE_CHECKING:
+    from riverlog.groups.machine import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class NodeMetrics:
     cluster_id: str
     stats: NodeStats
     _registry: PartitionRegistry
+    _local: LocalPartitions
     _metadata: MetadataView
     _groups: GroupCoordinator
     _transactions: TransactionCoordinator
@@ -48,24 +54,28 @@ class NodeMetrics:
 
     def partitions(self) -> Iterable[PartitionSample]:
         """Return every partition that this node leads; one that nobody has used yet is empty."""
-        opened = {partition.name: partition for partition in self._registry.list_opened()}
-        for topic in self._metadata.image.all_topics():
-            for facts in topic.partitions:
-                if facts.leader == self.node_id:
-                    yield _reading(topic, facts, opened.get(TopicPartition(topic.name, facts.index)))
+        opened = self._registry.opened
+        for topic, facts in self._local:
+            if facts.leader == self.node_id:
+                yield _reading(topic, facts, opened.get((topic.name, facts.index)))
 
     def groups(self) -> Iterable[GroupSample]:
-        """Return every group that this node coordinates; how far one is behind is known once its partition is open."""
-        ends = {partition.name: partition.high_watermark for partition in self._registry.list_opened()}
-        for machine in self._groups.machines():
-            for group_id, state, members, committed in machine.standings():
-                offsets = [
-                    CommittedSample(
-                        *name, Offset(value.offset), max(0, ends[name] - value.offset) if name in ends else None
-                    )
-                    for name, value in committed.items()
-                ]
-                yield GroupSample(group_id, state, members, offsets)
+        """Return every group that this node coordinates; how far one is behind is known once its partition is open
+        here."""
+        for machine in tuple(self._groups.machines()):
+            yield from [self._group(standing) for standing in machine.standings()]  # before it decides anything more
+
+    def _group(self, standing: "Standing") -> GroupSample:
+        group_id, state, members, committed = standing
+        offsets = [
+            CommittedSample(*name, Offset(value.offset), self._lag(name, value.offset))
+            for name, value in committed.items()
+        ]
+        return GroupSample(group_id, state, members, offsets)
+
+    def _lag(self, name: TopicPartition, offset: int) -> int | None:
+        partition = self._registry.opened.get(name)
+        return None if partition is None or not partition.is_led else max(0, partition.high_watermark - offset)
 
     def transactions(self) -> TransactionsSample:
         """Count the transactional ids that this node coordinates, and look for the oldest transaction that is open."""

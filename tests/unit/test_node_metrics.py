@@ -1,6 +1,14 @@
 """What a scrape sees of a node: its partitions, used or not, and its log directories."""
 
+import asyncio
+
 from riverlog import Admin, Producer
+from riverlog.observe.limits import SCRAPED_PER_TURN
+from riverlog.observe.metrics import scrape
+from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from tests.support.asking import serving
+from tests.support.second_broker import SecondBroker
 from tests.support.world import Universe
 
 
@@ -21,3 +29,24 @@ async def test_a_scrape_sees_partitions_and_directories() -> None:
     assert directory.size_bytes == sum(each.size_bytes for each in metrics.partitions()) > 0
     assert list(metrics.pipelines()) == []
     await node.stop()
+
+
+async def test_a_scrape_sees_what_is_led_here_alone() -> None:
+    async with serving() as (_line, node):
+        other = await SecondBroker.join(node)
+        await other.create("orders", (2, 1), (1, 2), (2, 1))
+        assert [each.partition for each in node.parts.metrics.partitions()] == [1]
+        await other.fence()
+        assert [each.partition for each in node.parts.metrics.partitions()] == [0, 1, 2]
+
+
+async def test_others_have_their_turn_while_thousands_of_partitions_are_scraped() -> None:
+    async with serving() as (line, node):
+        await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("orders", 3 * SCRAPED_PER_TURN)]))
+        scraping = asyncio.ensure_future(scrape(node.parts.metrics, version="1"))
+        turns = 0
+        while not scraping.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert len(scraping.result().partitions) == 3 * SCRAPED_PER_TURN
+        assert turns > 3

@@ -22,3 +22,6 @@ HTTP_CONNECTIONS_MAX: Final = 32
 
 BACKGROUND_PAUSE_SECONDS: Final = 1.0
 """How long background work rests after an unexpected exception, before it begins again."""
+
+SCRAPED_PER_TURN: Final = 500
+"""Partitions, groups or topics that a scrape looks at before others get their turn: a few milliseconds."""

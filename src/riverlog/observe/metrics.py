@@ -1,19 +1,23 @@
 """Every metric, named once, and how a scrape reads it.
 
 `Metric` is the table: documentation, exposition and tests derive from it. `scrape` takes the numbers from a node
-in one quick pass; `exposition.py` writes them down for Prometheus. Where kafka_exporter has a name for the same
+in short turns; `exposition.py` writes them down for Prometheus. Where kafka_exporter has a name for the same
 thing, that name is kept, so that dashboards made for it show riverlog too. Metrics of a partition come from its
 leader only: sums over a cluster count nothing twice.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum, unique
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from riverlog.model.ids import NodeId, Offset
+from riverlog.observe.limits import SCRAPED_PER_TURN
 from riverlog.observe.process import read_process
 from riverlog.observe.stats import Histogram, NodeStats, PartitionStats
+
+T = TypeVar("T")
 
 
 @unique
@@ -314,7 +318,8 @@ class LogDirectorySample(NamedTuple):
 
 
 class MetricsSource(Protocol):
-    """What a scrape asks of a node. All of it is called on the node's loop and must not wait."""
+    """What a scrape asks of a node. All of it is called on the node's loop and must not wait; partitions, groups and
+    topics are gone through in several turns, between which the node changes."""
 
     @property
     def stats(self) -> NodeStats: ...
@@ -387,19 +392,30 @@ PARTITION_VALUES: Final[dict[Metric, Callable[[PartitionSample], int]]] = {
 """Where the number of each metric of a partition comes from."""
 
 
-def scrape(source: MetricsSource, *, version: str) -> Scrape:
-    """Read all numbers of a node now, in one pass on its loop."""
+async def scrape(source: MetricsSource, *, version: str) -> Scrape:
+    """Read all numbers of a node on its loop; others have their turn between some hundreds of them."""
     stats = source.stats
-    partitions = list(source.partitions())
+    partitions = await _in_turns(source.partitions())
+    groups = await _in_turns(source.groups())
+    topics = await _in_turns(source.topics())
     readings = [
-        *_read_node(source, version),
+        *_read_node(source, version, topics),
         *_read_transactions(source, partitions),
         *_read_pipelines(source),
         *_read_requests(stats),
         *_read_connections(stats),
         *_read_process(),
     ]
-    return Scrape(readings, partitions, list(source.groups()))
+    return Scrape(readings, partitions, groups)
+
+
+async def _in_turns(items: Iterable[T]) -> list[T]:
+    taken: list[T] = []
+    for number, item in enumerate(items, 1):
+        taken.append(item)
+        if number % SCRAPED_PER_TURN == 0:
+            await asyncio.sleep(0)
+    return taken
 
 
 def read_groups(groups: Sequence[GroupSample]) -> Iterator[Sample]:
@@ -422,14 +438,14 @@ def read_groups(groups: Sequence[GroupSample]) -> Iterator[Sample]:
                 yield Sample(metric, (group.group_id, topic), total)
 
 
-def _read_node(source: MetricsSource, version: str) -> Iterator[Sample]:
+def _read_node(source: MetricsSource, version: str, topics: Iterable[tuple[str, int]]) -> Iterator[Sample]:
     yield Sample(Metric.INFO, (version, str(source.node_id), source.cluster_id), 1)
     yield Sample(Metric.STARTUP_SECONDS, (), source.stats.startup_seconds)
     brokers = list(source.brokers())
     yield Sample(Metric.BROKERS, (), len(brokers))
     for broker in brokers:
         yield Sample(Metric.BROKER_INFO, (str(broker.node_id), broker.address), 1)
-    for topic, partitions in source.topics():
+    for topic, partitions in topics:
         yield Sample(Metric.TOPIC_PARTITIONS, (topic,), partitions)
     for directory, online, size_bytes, free_bytes in source.log_directories():
         yield Sample(Metric.LOG_DIRECTORY_ONLINE, (directory,), online)

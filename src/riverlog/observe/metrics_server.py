@@ -119,7 +119,7 @@ class MetricsServer:
             return request, _text(HTTPStatus.INTERNAL_SERVER_ERROR, "This failed; the node's log says why.")
 
     async def _metrics(self) -> "_Answer":
-        taken = scrape(self._source, version=self._version)
+        taken = await scrape(self._source, version=self._version)
         return _Answer(HTTPStatus.OK, CONTENT_TYPE, await self._workers.run(lambda: render(taken)))
 
     async def _health(self) -> "_Answer":

@@ -9,33 +9,33 @@ from riverlog.observe.metrics import Metric, Sample, Scrape, scrape
 from tests.unit.observe.source import ScrapedNode
 
 
-def parse(node: ScrapedNode) -> dict[str, Family]:
-    text = render(scrape(node, version="1.2.3")).decode()
+async def parse(node: ScrapedNode) -> dict[str, Family]:
+    text = render(await scrape(node, version="1.2.3")).decode()
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
-def test_every_metric_is_there_with_its_kind_and_meaning() -> None:
+async def test_every_metric_is_there_with_its_kind_and_meaning() -> None:
     node = ScrapedNode()
     node.stats.of_api("Produce").failed(ErrorCode.CORRUPT_MESSAGE)
-    families = parse(node)
+    families = await parse(node)
     for metric in Metric:
         family = families.pop(metric.metric.removesuffix("_total"))
         assert (family.type, family.documentation) == (metric.kind, metric.meaning)
     assert families == {}
 
 
-def test_a_partition_has_its_own_series() -> None:
+async def test_a_partition_has_its_own_series() -> None:
     node = ScrapedNode()
     node.partition_stats["orders", 1].bytes_in = 2**40 + 1
     samples = {
         (sample.labels["topic"], sample.labels["partition"]): sample.value
-        for sample in parse(node)["riverlog_partition_bytes_in"].samples
+        for sample in (await parse(node))["riverlog_partition_bytes_in"].samples
     }
     assert samples == {("orders", "0"): 0, ("orders", "1"): 2**40 + 1}
 
 
-def test_a_group_has_its_lag_per_partition_and_in_sum() -> None:
-    families = parse(ScrapedNode())
+async def test_a_group_has_its_lag_per_partition_and_in_sum() -> None:
+    families = await parse(ScrapedNode())
     found = {
         (family.removeprefix("kafka_consumergroup_"), *sample.labels.values()): sample.value
         for family in families
@@ -55,12 +55,13 @@ def test_a_group_has_its_lag_per_partition_and_in_sum() -> None:
     assert states == {"Empty": 1, "Stable": 1}
 
 
-def test_buckets_are_cumulated_up_to_infinity() -> None:
+async def test_buckets_are_cumulated_up_to_infinity() -> None:
     node = ScrapedNode()
     for seconds in (0.00005, 0.3, 0.4, 60.0):
         node.stats.flushes.observe(seconds)
     samples = {
-        (sample.name, sample.labels.get("le")): sample.value for sample in parse(node)["riverlog_flush_seconds"].samples
+        (sample.name, sample.labels.get("le")): sample.value
+        for sample in (await parse(node))["riverlog_flush_seconds"].samples
     }
     assert samples["riverlog_flush_seconds_bucket", "0.0001"] == 1
     assert samples["riverlog_flush_seconds_bucket", "0.25"] == 1
@@ -71,10 +72,10 @@ def test_buckets_are_cumulated_up_to_infinity() -> None:
     assert samples["riverlog_flush_seconds_sum", None] == 60.70005
 
 
-def test_a_histogram_with_labels_keeps_them() -> None:
+async def test_a_histogram_with_labels_keeps_them() -> None:
     node = ScrapedNode()
     node.stats.of_api("Fetch").answered(0.0, 0.1, 0.2, 0.3, 0.4)
-    samples = parse(node)["riverlog_request_stage_seconds"].samples
+    samples = (await parse(node))["riverlog_request_stage_seconds"].samples
     assert {sample.labels["stage"] for sample in samples} == {"queue", "handle", "wait", "send"}
     assert {sample.labels["api"] for sample in samples} == {"Fetch"}
 

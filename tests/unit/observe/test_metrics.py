@@ -21,29 +21,31 @@ def test_each_name_stands_for_one_metric() -> None:
     assert len({metric.metric for metric in Metric}) == len(Metric)
 
 
-def test_every_metric_has_a_number() -> None:
+async def test_every_metric_has_a_number() -> None:
     node = ScrapedNode()
     node.stats.of_api("Fetch").failed(ErrorCode.OFFSET_OUT_OF_RANGE)
-    taken = scrape(node, version="1.2.3")
+    taken = await scrape(node, version="1.2.3")
     readings = [*taken.readings, *read_groups(taken.groups)]
     assert {reading.metric for reading in readings} | set(PARTITION_VALUES) == set(Metric)
 
 
-def test_a_reading_has_a_value_for_each_label() -> None:
+async def test_a_reading_has_a_value_for_each_label() -> None:
     node = ScrapedNode()
     node.stats.of_api("Fetch").failed(ErrorCode.OFFSET_OUT_OF_RANGE)
-    taken = scrape(node, version="1.2.3")
+    taken = await scrape(node, version="1.2.3")
     for reading in (*taken.readings, *read_groups(taken.groups)):
         assert len(reading.labels) == len(reading.metric.labels)
     assert all(metric.labels == ("topic", "partition") for metric in PARTITION_VALUES)
 
 
-def test_numbers_come_from_where_they_were_counted() -> None:
+async def test_numbers_come_from_where_they_were_counted() -> None:
     node = ScrapedNode()
     node.stats.connections.opened()
     node.stats.connections.ended(CloseReason.SLOW)
     node.stats.of_api("Produce").answered(0.0, 0.1, 0.2, 0.3, 0.4)
-    taken = {(reading.metric, reading.labels): reading.value for reading in scrape(node, version="1.2.3").readings}
+    taken = {
+        (reading.metric, reading.labels): reading.value for reading in (await scrape(node, version="1.2.3")).readings
+    }
     assert taken[Metric.CONNECTIONS_CLOSED, ("slow",)] == 1
     assert taken[Metric.CONNECTIONS_OPEN, ()] == 0
     assert taken[Metric.REQUESTS, ("Produce",)] == 1
@@ -51,10 +53,10 @@ def test_numbers_come_from_where_they_were_counted() -> None:
     assert taken[Metric.TOPIC_PARTITIONS, ("orders",)] == 2
 
 
-def test_only_partitions_that_wait_for_a_transaction_have_a_lag_of_their_stable_end() -> None:
+async def test_only_partitions_that_wait_for_a_transaction_have_a_lag_of_their_stable_end() -> None:
     node = ScrapedNode()
     node.stats.transactions.ended[TransactionOutcome.TIMED_OUT] += 1
-    taken = scrape(node, version="1.2.3").readings
+    taken = (await scrape(node, version="1.2.3")).readings
     assert [each for each in taken if each.metric is Metric.STABLE_LAG] == [
         Sample(Metric.STABLE_LAG, ("orders", "1"), 7)
     ]
@@ -62,8 +64,10 @@ def test_only_partitions_that_wait_for_a_transaction_have_a_lag_of_their_stable_
     assert Sample(Metric.TRANSACTIONS, ("Ongoing",), 2) in taken
 
 
-def test_of_a_query_is_shown_what_it_has_told() -> None:
-    taken = [each for each in scrape(ScrapedNode(), version="1").readings if each.metric.labels == ("pipeline",)]
+async def test_of_a_query_is_shown_what_it_has_told() -> None:
+    taken = [
+        each for each in (await scrape(ScrapedNode(), version="1")).readings if each.metric.labels == ("pipeline",)
+    ]
     assert Sample(Metric.PIPELINE_BATCH_SECONDS, ("revenue",), 0.04) in taken
     assert Sample(Metric.PIPELINE_WATERMARK, ("revenue",), 90.0) in taken
     assert [each for each in taken if each.labels == ("new",)] == [
@@ -72,8 +76,8 @@ def test_of_a_query_is_shown_what_it_has_told() -> None:
     ]
 
 
-def test_the_process_is_measured() -> None:
-    taken = {reading.metric: reading.value for reading in scrape(ScrapedNode(), version="1.2.3").readings}
+async def test_the_process_is_measured() -> None:
+    taken = {reading.metric: reading.value for reading in (await scrape(ScrapedNode(), version="1.2.3")).readings}
     resident, cpu, open_files = (
         taken[Metric.PROCESS_RESIDENT],
         taken[Metric.PROCESS_CPU],

@@ -53,9 +53,9 @@ async def read_from(universe: Universe, offset: int) -> list[int]:
     return found
 
 
-def numbers(node: Node) -> tuple[int, float, float]:
+async def numbers(node: Node) -> tuple[int, float, float]:
     """Return the damaged segments, the bytes scrubbed, and when that was done."""
-    found: Scrape = scrape(node.parts.metrics, version="1")
+    found: Scrape = await scrape(node.parts.metrics, version="1")
     values = {reading.metric: reading.value for reading in found.readings}
     scrubbed, completed = values[Metric.SCRUBBED_BYTES], values[Metric.SCRUB_COMPLETED]
     assert isinstance(scrubbed, int | float)
@@ -70,7 +70,7 @@ async def test_rot_is_found_before_anybody_reads_it(universe: Universe) -> None:
     assert SECOND.rpartition("/")[2] in universe.disk.list("/data/orders-0")
     universe.disk.damage(SECOND, 100)
     await asyncio.sleep(700)
-    damaged, scrubbed, completed = numbers(node)
+    damaged, scrubbed, completed = await numbers(node)
     assert damaged == 1
     assert scrubbed > 3_000
     assert completed > 0
@@ -86,7 +86,7 @@ async def test_rot_is_found_before_anybody_reads_it(universe: Universe) -> None:
     await node.start()
     with pytest.raises(CorruptRecords):
         await read_from(universe, 6)
-    assert numbers(node)[0] == 1
+    assert (await numbers(node))[0] == 1
     assert node.not_ready() is None
     await node.stop()
 
@@ -116,7 +116,7 @@ async def test_it_can_be_switched_off(universe: Universe) -> None:
     node = await a_node_with_orders(universe, log_scrub_interval_ms="-1")
     universe.disk.damage(SECOND, 100)
     await asyncio.sleep(10_000)
-    assert numbers(node) == (0, 0, 0)
+    assert await numbers(node) == (0, 0, 0)
     await node.stop()
 
 

@@ -36,14 +36,13 @@ def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> Desc
 
 def _asked_for(request: DescribeLogDirsRequest, context: Context) -> Iterator[tuple[TopicPartition, PartitionImage]]:
     """Name the partitions that are asked for and that this node holds."""
-    node_id = context.services.node_id
-    wanted = None if request.topics is None else {each.topic: set(each.partitions) for each in request.topics}
-    for topic in context.image.all_topics():
-        if wanted is not None and topic.name not in wanted:
-            continue
-        for partition in topic.partitions:
-            if node_id in partition.replicas and (wanted is None or partition.index in wanted[topic.name]):
-                yield TopicPartition(topic.name, partition.index), partition
+    local = context.services.local_partitions
+    if request.topics is None:
+        yield from ((TopicPartition(topic.name, facts.index), facts) for topic, facts in local)
+        return
+    for name, wanted in {each.topic: each.partitions for each in request.topics}.items():
+        if (topic := context.image.topic(name)) is not None:
+            yield from ((TopicPartition(name, facts.index), facts) for facts in local.of(topic, sorted(set(wanted))))
 
 
 def _result(health: DirectoryHealth, names: list[TopicPartition], context: Context) -> DescribeLogDirsResult:

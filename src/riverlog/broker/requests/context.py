@@ -31,6 +31,7 @@ from riverlog.model.ports import Buffer, Clock, FileRange, Random
 from riverlog.observe.stats import RequestStats
 from riverlog.partitions.assignment import DirectoryAssignment
 from riverlog.partitions.directory_checkpoints import DirectoryCheckpoints
+from riverlog.partitions.local_partitions import LocalPartitions
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.registry import PartitionRegistry
 from riverlog.partitions.replicas import Replicas
@@ -146,6 +147,7 @@ class Services(ControllerServices):
     """What the broker itself asks of the controller."""
     producer_ids: ProducerIds
     registry: PartitionRegistry
+    local_partitions: LocalPartitions
     assignment: DirectoryAssignment
     checkpoints: DirectoryCheckpoints
     replicas: Replicas
