@@ -1,9 +1,12 @@
 """DescribeLogDirs: which partition lies in which folder of this node, how large it is, and which are damaged."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
 
-from riverlog.broker.limits import DAMAGED_PARTITIONS_NAMED_MAX
-from riverlog.broker.requests.context import Context
+from riverlog.broker.limits import DAMAGED_PARTITIONS_NAMED_MAX, REQUEST_PORTION
+from riverlog.broker.requests.context import Context, HandlerResult, Later
+from riverlog.broker.requests.portions import in_turn
 from riverlog.metadata.image import PartitionImage
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
@@ -18,20 +21,25 @@ from riverlog.wire.messages.describe_log_dirs import (
 )
 
 
-def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> DescribeLogDirsResponse:
+def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> HandlerResult[DescribeLogDirsResponse]:
     """Describe every folder; one that is offline is named with its error and without partitions."""
     if not context.allows_on_cluster(Operation.DESCRIBE):
         context.stats.failed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    directories = context.services.registry.health()
-    partitions: dict[str, list[TopicPartition]] = {health.path: [] for health in directories}
-    for name, facts in _asked_for(request, context):
-        # A partition that nobody has used yet has no folder; it counts as empty where it will be.
-        if (health := context.services.assignment.health_of(name, facts)) is not None:
-            partitions[health.path].append(name)
-    return DescribeLogDirsResponse(
-        results=[_result(health, partitions[health.path], context) for health in directories]
-    )
+    description, asked = _Description(context), _asked_for(request, context)
+    some = tuple(islice(asked, REQUEST_PORTION))
+    if len(some) == REQUEST_PORTION:
+        return Later(_described_in_turns(description, chain(some, asked), context), holds_line=True)
+    description.add(some)
+    return description.response()
+
+
+async def _described_in_turns(
+    description: "_Description", asked: Iterator[tuple[TopicPartition, PartitionImage]], context: Context
+) -> DescribeLogDirsResponse:
+    while some := tuple(islice(asked, REQUEST_PORTION)):
+        await in_turn(partial(description.add, some), context.services.portions)
+    return description.response()
 
 
 def _asked_for(request: DescribeLogDirsRequest, context: Context) -> Iterator[tuple[TopicPartition, PartitionImage]]:
@@ -45,29 +53,71 @@ def _asked_for(request: DescribeLogDirsRequest, context: Context) -> Iterator[tu
             yield from ((TopicPartition(name, facts.index), facts) for facts in local.of(topic, sorted(set(wanted))))
 
 
-def _result(health: DirectoryHealth, names: list[TopicPartition], context: Context) -> DescribeLogDirsResult:
-    if health.offline:
-        context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
-        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=health.path)
-    topics: dict[str, DescribeLogDirsTopic] = {}
-    try:
-        for name in names:
-            topic = topics.setdefault(name.topic, DescribeLogDirsTopic(name=name.topic))
-            topic.partitions.append(
-                DescribeLogDirsPartition(partition_index=name.partition, partition_size=_size(name, context))
-            )
-        total_bytes, usable_bytes = health.room()
-    except OSError as error:  # one directory that cannot be looked at hides no other
-        health.failed(error)
-        context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
-        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=health.path)
-    return DescribeLogDirsResult(
-        log_dir=health.path,
-        topics=list(topics.values()),
-        total_bytes=total_bytes,
-        usable_bytes=usable_bytes,
-        damaged=_damaged(health, context) if context.client.takes_credits else [],  # a client of ours
-    )
+class _Description:
+    """What is known so far of each folder."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._directories = context.services.registry.health()
+        self._topics: dict[str, dict[str, DescribeLogDirsTopic]] = {each.path: {} for each in self._directories}
+        self._failed: set[str] = set()
+
+    def add(self, asked: Sequence[tuple[TopicPartition, PartitionImage]]) -> None:
+        """Describe some more partitions; none of them where it has to be done again."""
+        assignment = self._context.services.assignment
+        # A partition that nobody has used yet has no folder; it counts as empty where it will be.
+        found = [(health, name) for name, facts in asked if (health := assignment.health_of(name, facts)) is not None]
+        sizes = [self._size(health, name) for health, name in found]
+        for (health, name), size in zip(found, sizes, strict=True):
+            topic = self._topics[health.path].setdefault(name.topic, DescribeLogDirsTopic(name=name.topic))
+            topic.partitions.append(DescribeLogDirsPartition(partition_index=name.partition, partition_size=size))
+
+    def response(self) -> DescribeLogDirsResponse:
+        """Return what is known now."""
+        return DescribeLogDirsResponse(results=[self._result(health) for health in self._directories])
+
+    def _result(self, health: DirectoryHealth) -> DescribeLogDirsResult:
+        context = self._context
+        room = self._room(health)
+        if room is None:
+            context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
+            return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=health.path)
+        total_bytes, usable_bytes = room
+        return DescribeLogDirsResult(
+            log_dir=health.path,
+            topics=list(self._topics[health.path].values()),
+            total_bytes=total_bytes,
+            usable_bytes=usable_bytes,
+            damaged=_damaged(health, context) if context.client.takes_credits else [],  # a client of ours
+        )
+
+    def _room(self, health: DirectoryHealth) -> tuple[int, int] | None:
+        """Return the room in a directory; None where it cannot be looked at, which hides no other one."""
+        if health.offline or health.path in self._failed:
+            return None
+        try:
+            return health.room()
+        except OSError as error:
+            health.failed(error)
+            return None
+
+    def _size(self, health: DirectoryHealth, name: TopicPartition) -> int:
+        services = self._context.services
+        directory = services.registry.directory_of.get(name)
+        if directory is None or health.offline or health.path in self._failed:
+            return 0
+        try:
+            partition = services.replicas.get(name.topic, name.partition)
+            return 0 if partition is None else partition.log.size
+        except Refusal as refusal:
+            if refusal.code is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                return 0
+        try:
+            return directory.logs.size_of(name)
+        except OSError as error:
+            health.failed(error)
+            self._failed.add(health.path)
+            return 0
 
 
 def _damaged(health: DirectoryHealth, context: Context) -> list[str]:
@@ -77,15 +127,3 @@ def _damaged(health: DirectoryHealth, context: Context) -> list[str]:
     logs = ((str(partition.name), partition.log) for partition in registry.opened_in(directory))
     damaged = sorted(name for name, log in logs if log.quarantine.behind(log.log_start_offset))
     return damaged[:DAMAGED_PARTITIONS_NAMED_MAX]
-
-
-def _size(name: TopicPartition, context: Context) -> int:
-    services = context.services
-    directory = services.registry.directory_of.get(name)
-    if directory is None:
-        return 0
-    try:
-        partition = services.replicas.get(name.topic, name.partition)
-    except Refusal as refusal:
-        return directory.logs.size_of(name) if refusal.code is ErrorCode.NOT_LEADER_OR_FOLLOWER else 0
-    return 0 if partition is None else partition.log.size

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import ApiKey
@@ -16,6 +17,7 @@ from tests.support.batches import batch_of
 from tests.support.denial import deny
 from tests.support.second_broker import SecondBroker
 from tests.support.virtual_time import run
+from tests.support.world import Universe
 
 
 async def with_records(line: Line) -> int:
@@ -25,11 +27,11 @@ async def with_records(line: Line) -> int:
     return await produced(line)
 
 
-async def produced(line: Line) -> int:
+async def produced(line: Line, topic: str = "orders") -> int:
     """Write to one partition; give how many bytes were written."""
     batch = batch_of([b"x"] * 10)
     part = PartitionProduceData(index=1, records=batch)  # type: ignore[arg-type]  # as on the wire
-    data = [TopicProduceData(name="orders", partition_data=[part])]
+    data = [TopicProduceData(name=topic, partition_data=[part])]
     await line.ask(ApiKey.PRODUCE, 12, ProduceRequest(acks=-1, timeout_ms=1000, topic_data=data))
     return len(batch)
 
@@ -100,3 +102,32 @@ async def test_replicas_of_what_another_broker_leads_are_described():
         await other.lead("orders", 1)
         response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None))
         assert sizes(response) == {("orders", 0): 0, ("orders", 1): written}
+
+
+@pytest.mark.parametrize("count", [REQUEST_PORTION - 1, REQUEST_PORTION, 2 * REQUEST_PORTION + 1])
+async def test_many_partitions_are_described_in_several_turns(count: int):
+    async with serving() as (line, _node):
+        await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("many", count)]))
+        written = await produced(line, "many")
+        response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None))
+        assert sizes(response) == {("many", index): written if index == 1 else 0 for index in range(count)}
+
+
+async def test_a_replica_that_cannot_be_looked_at_is_told_for_its_directory():
+    universe = Universe()
+    async with serving(universe) as (line, node):
+        other = await SecondBroker.join(node)
+        await other.create("orders", (2, 1), (2, 1))
+        await other.fence()
+        await produced(line)
+        await other.lead("orders", 1)
+        await universe.kill()
+    async with serving(universe) as (line, _node):
+        universe.disk.fail(0, errno.EMFILE, on=("open",), lasting=True)
+        response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None))
+        assert [(each.log_dir, each.error_code, each.topics) for each in response.results] == [
+            ("/data", ErrorCode.KAFKA_STORAGE_ERROR, [])
+        ]
+        universe.disk.heal()
+        response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None))
+        assert response.results[0].error_code == ErrorCode.NONE
