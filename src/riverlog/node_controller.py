@@ -12,7 +12,7 @@ from uuid import UUID
 from riverlog.broker.handlers import CONTROLLER_HANDLERS, load_controller_handler
 from riverlog.broker.network.server import Server
 from riverlog.broker.requests.authorization import AllowEveryone
-from riverlog.broker.requests.context import ControllerServices, Forwarder
+from riverlog.broker.requests.context import Client, ControllerServices, Forwarder
 from riverlog.broker.requests.dispatch import Dispatcher
 from riverlog.controller.metadata_requests import MetadataRequests
 from riverlog.controller.opening import controller_endpoints, is_alone, open_controller
@@ -24,12 +24,13 @@ from riverlog.model.resolution import controller_listeners
 from riverlog.model.settings import NodeSettings
 from riverlog.node_world import World
 from riverlog.observe.logging import get_logger
-from riverlog.observe.stats import NodeStats
+from riverlog.observe.stats import CloseReason, NodeStats
 from riverlog.partitions.cold_reads import ColdReads
 from riverlog.partitions.turn import Turn
 from riverlog.wire.apis import API_BY_KEY
 
 if TYPE_CHECKING:
+    from riverlog.controller.broker_probe import BrokerProbe
     from riverlog.controller.broker_session import BrokerSession
     from riverlog.controller.channel import ControllerChannel
     from riverlog.controller.peers import Peers
@@ -38,6 +39,7 @@ QUORUM_REPORT_SECONDS: Final = 10.0
 """How often a node that waits for a leader says so."""
 _LOOK_SECONDS: Final = 0.5
 _MILLISECONDS: Final = 1000
+_ENDED_BY_PEER: Final = (CloseReason.PEER, CloseReason.BROKEN)
 
 
 class NotJoined(Exception):
@@ -66,6 +68,7 @@ class ControllerPart:
         self._settings = settings
         self._world = world
         self._server: Server | None = None
+        self._probe: BrokerProbe | None = None
         self._peers = None if self.is_alone else self._open_peers()
         self.controller = open_controller(
             settings,
@@ -116,6 +119,8 @@ class ControllerPart:
         if not listeners:
             return
         world = self._world
+        from riverlog.controller.broker_probe import BrokerProbe
+
         services = ControllerServices(
             node_id=self._settings.node_id,
             cluster_id=self.cluster_id,
@@ -138,10 +143,17 @@ class ControllerPart:
             cold_reads=cold_reads,
             connections_max=connections_max,
             failed=failed,
+            ended=self._connection_ended,
         )
+        self._probe = BrokerProbe(self.controller, world.network)
         for endpoint in listeners:
             self._server.listen(endpoint)
         self._server.serve()
+
+    def _connection_ended(self, client: Client, reason: CloseReason) -> None:
+        """Look whether a broker is still there whose heartbeats came through a connection that the other side ended."""
+        if client.broker is not None and reason in _ENDED_BY_PEER and self._probe is not None:
+            self._probe.look(*client.broker)
 
     async def look_after_connections(self) -> None:
         """Send idle connections away, for ever."""
@@ -250,6 +262,8 @@ class ControllerPart:
 
     async def close(self) -> None:
         """Hand over, finish what is under way, and close the listeners."""
+        if self._probe is not None:
+            self._probe.close()
         await self.controller.close()
         if self._server is not None:
             await self._server.stop()

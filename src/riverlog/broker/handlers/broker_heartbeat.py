@@ -12,6 +12,7 @@ def broker_heartbeat(request: BrokerHeartbeatRequest, context: Context) -> Handl
     """Hear the broker now, whenever the response comes."""
     if not context.allows_on_cluster(Operation.CLUSTER_ACTION):
         return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, context)
+    context.client.broker = (NodeId(request.broker_id), request.broker_epoch)
     return Later(_heard(request, context))
 
 

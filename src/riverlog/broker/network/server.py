@@ -38,7 +38,9 @@ class Server:
         cold_reads: ColdReads,
         connections_max: int,
         failed: Callable[[BaseException], None],
+        ended: Callable[[Client, CloseReason], None] = lambda _client, _reason: None,
     ) -> None:
+        """Build a server. `failed` hears of mistakes of our own, and `ended` of each connection's end."""
         self._dispatcher = dispatcher
         self._turn = turn
         self._cold_reads = cold_reads
@@ -48,6 +50,7 @@ class Server:
         self._stats = stats.connections
         self._connections_max = connections_max  # as far as there are descriptors, whatever the settings allow
         self._failed = failed
+        self._ended = ended
         self._memory = RequestMemory(
             settings().queued_max_request_bytes,
             window_bytes_max=settings().connection_window_bytes,
@@ -125,6 +128,7 @@ class Server:
         if not self._connections:
             self._empty.set()
         self._stats.ended(reason)
+        self._ended(connection.client, reason)
         if reason in _WORTH_A_LINE:
             peer = connection.client.principal.host
             self._log.warning("connection closed", peer=peer, reason=reason.value, detail=detail)

@@ -168,6 +168,8 @@ class Client:
     """The peer's own, which tells its connections apart."""
     takes_credits: bool = False
     """Whether each answer tells the client its window; set when it introduces itself."""
+    broker: tuple[NodeId, int] | None = None
+    """The broker whose heartbeats come this way, and the epoch of its registration."""
     routes: Routes = field(default_factory=Routes)
     """The requests that it repeats."""
 
