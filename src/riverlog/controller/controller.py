@@ -6,7 +6,7 @@ reply. Who becomes leader decides once the view has all that is in the log.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Final, Never, TypeVar
+from typing import TYPE_CHECKING, Final, Never, TypeVar
 
 from riverlog.controller.loader import MetadataLoader
 from riverlog.controller.log import MetadataLog, NotController
@@ -25,6 +25,9 @@ from riverlog.model.machine import Command, Instant
 from riverlog.model.ports import Clock
 from riverlog.observe.logging import get_logger
 from riverlog.runner import Runner, Stopped
+
+if TYPE_CHECKING:
+    from riverlog.metadata.broker_index import BrokerIndex
 
 Reply = TypeVar("Reply")
 
@@ -59,9 +62,11 @@ class Controller:
         self._runner: Runner[MetadataMachine, MetadataRecord, Never] | None = None  # while this node decides
         self._changed = asyncio.Event()
         self._alone = alone
+        self._index: BrokerIndex | None = None  # of the view, where this node may have to decide for a cluster
         self._first_levels = first_levels
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at: Instant | None = None
+        self._waking: asyncio.Future[None] | None = None
         self._closing = False
         self._logger = get_logger("riverlog.metadata")
 
@@ -91,6 +96,11 @@ class Controller:
         return self._view.image
 
     @property
+    def index(self) -> "BrokerIndex | None":
+        """Return what each broker has, where this node may have to decide for a cluster."""
+        return self._index if self._runner is None else self._runner.machine.index
+
+    @property
     def is_active(self) -> bool:
         """Return whether this node decides."""
         return self._runner is not None
@@ -105,6 +115,10 @@ class Controller:
         loader.begin()
         if quorum.is_only_voter:  # whatever is here is committed, and read before anything is written
             loader.load(self._log.end_offset)
+        if not self._alone and quorum.may_lead:
+            from riverlog.metadata.broker_index import BrokerIndex  # a node that is alone starts without it
+
+            self._index = BrokerIndex.of(self._view.image)
         self._log.changed, self._log.failed_with, self._log.was_stalled = self._look, self._fail, self.stalled
         quorum.start(self._log)
         if quorum.leads:
@@ -151,6 +165,7 @@ class Controller:
 
     def _lead(self) -> None:
         settings, image = self._view.settings, self._view.image
+        index, self._index = self._index, None  # the machine's from now on
         defaults = TopicDefaults(
             settings.num_partitions,
             settings.default_replication_factor,
@@ -158,7 +173,7 @@ class Controller:
             replicas_max=None if self._alone else REPLICAS_MAX,
         )
         self._runner = Runner(
-            new_machine=lambda: MetadataMachine(defaults, image),
+            new_machine=lambda: MetadataMachine(defaults, image, index),
             log=self._log,
             clock=self._clock,
             view=lambda machine: machine.image,
@@ -171,7 +186,9 @@ class Controller:
         self._runner.start()
         if not self._alone:
             self._logger.info("controller active", epoch=self.quorum.epoch)
-            self._ask_machine(BecomeActive(self._first_levels))
+            self._ask_machine(
+                BecomeActive(self._first_levels, session_seconds=settings.broker_session_timeout_ms / 1000)
+            )
         self._changed.set()
 
     def _ask_machine(self, command: Command[MetadataRecord, None]) -> None:
@@ -183,6 +200,8 @@ class Controller:
 
     def _arm(self) -> None:
         """Wake the machine when it next wants to be."""
+        if self._waking is not None:
+            return
         deadline = None if self._runner is None or self._alone else self._runner.machine.next_deadline()
         if deadline == self._wakes_at and self._timer is not None:
             return
@@ -196,9 +215,19 @@ class Controller:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._wake)
 
     def _wake(self) -> None:
+        """Wake the machine, again only when what it decided is committed: a long walk must not fill the log."""
         self._timer = None
-        if self._runner is not None and not self._runner.crowded:
-            self._ask_machine(Woken())
+        if self._runner is None:
+            return
+        try:
+            self._waking = self._runner.submit(Woken())
+        except (Refusal, Stopped):  # this node leads no more, and hears of it soon
+            return
+        self._waking.add_done_callback(self._woken)
+
+    def _woken(self, reply: "asyncio.Future[None]") -> None:
+        _forget(reply)
+        self._waking = None
         self._arm()
 
     def stalled(self, seconds: float) -> None:
@@ -209,7 +238,7 @@ class Controller:
     async def _load(self) -> None:
         """Bring the view up to what is committed."""
         try:
-            while not self._closing and self._loader.load_some(self.quorum.high_watermark):
+            while not self._closing and self._load_some():
                 self._changed.set()
                 await asyncio.sleep(0)
             if not self._loader.in_transaction:
@@ -219,6 +248,14 @@ class Controller:
         finally:
             self._loading = None
         self._look()
+
+    def _load_some(self) -> bool:
+        """Load some records; return whether there are more."""
+        before = self._view.image
+        has_more = self._loader.load_some(self.quorum.high_watermark)
+        if self._index is not None:
+            self._index.follow(before, self._view.image)
+        return has_more
 
     def _publish(self, image: MetadataImage, records: tuple[MetadataRecord, ...], _effects: tuple[Never, ...]) -> None:
         self._view.publish(image, records)
@@ -233,7 +270,11 @@ class Controller:
 
     def _lost(self, error: Exception) -> None:
         """Decide no more: there was no room, or another node leads. Go on from what is committed."""
-        self._runner = None
+        assert self._runner is not None
+        machine, self._runner = self._runner.machine, None
+        if not self._alone and isinstance(error, Refusal):
+            self._index = machine.index
+            self._index.follow(machine.image, self._view.image)
         self._arm()
         self._loader.go_on_from(self._log.resolved_end)
         if isinstance(error, Refusal):

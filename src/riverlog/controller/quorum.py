@@ -180,6 +180,11 @@ class MetadataQuorum:
         return self._raft.replica.high_watermark
 
     @property
+    def may_lead(self) -> bool:
+        """Return whether this node is a controller, be it a voter today or not."""
+        return self._raft.replica.may_vote
+
+    @property
     def is_only_voter(self) -> bool:
         return self._raft.replica.is_only_voter
 

@@ -65,6 +65,7 @@ class BrokerLifecycle:
 
     def become_active(self, command: BecomeActive, now: Instant) -> list[MetadataRecord]:
         """Begin with fresh sessions, and with the first facts of a cluster that has none."""
+        self.live.session_seconds = command.session_seconds
         self.begin_anew(now)
         return bootstrap_records(self._image(), command.levels, self._layers)
 

@@ -23,15 +23,13 @@ class Session:
     shutdown_offset: int | None = None
     """Where the metadata say that others lead what it led; None as long as they do not."""
 
-    @property
-    def seconds(self) -> float:
-        return OWN_SESSION_SECONDS if self.is_ours else BROKER_SESSION_SECONDS
-
 
 class LiveBrokers:
     """The sessions of brokers."""
 
     def __init__(self) -> None:
+        self.session_seconds = BROKER_SESSION_SECONDS
+        """How long a broker may be silent; one of ours, which beats often, not longer than OWN_SESSION_SECONDS."""
         self._sessions: dict[NodeId, Session] = {}
         self._ends: Timers[NodeId] = Timers()
 
@@ -44,7 +42,8 @@ class LiveBrokers:
         session = self._sessions.setdefault(node_id, Session())
         if is_ours is not None:
             session.is_ours = is_ours
-        self._ends.set(node_id, Instant(now + session.seconds))
+        seconds = min(self.session_seconds, OWN_SESSION_SECONDS) if session.is_ours else self.session_seconds
+        self._ends.set(node_id, Instant(now + seconds))
         return session
 
     def is_live(self, node_id: NodeId, now: Instant) -> bool:

@@ -5,9 +5,13 @@ import errno
 
 import pytest
 
+from riverlog.client.admin.admin import Admin
 from riverlog.controller.log import NotController, OutcomeUnknown
 from riverlog.controller.snapshot_files import BadMetadata
+from riverlog.metadata.broker_index import BrokerIndex
 from riverlog.model.errors import Refusal
+from riverlog.model.ids import Address
+from tests.support.clusters import ClusterOfNodes
 from tests.support.quorums import BLOCK, FOLDER, Hosts
 from tests.support.virtual_time import run
 
@@ -202,5 +206,46 @@ def test_a_damaged_vote_keeps_a_voter_from_voting_and_nothing_is_deleted() -> No
         await leader.allocate()
         damaged.is_up = False
         await hosts.stop()
+
+    run(scenario())
+
+
+def test_whoever_takes_over_has_an_index_of_what_is_committed() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes({1: "controller", 2: "controller", 3: "controller", 4: "broker", 5: "broker"})
+        await cluster.start()
+        async with Admin(cluster.address(4), ports=cluster.ports) as admin:
+            await admin.create_topic("events", partitions=6)
+            for _ in range(2):
+                active = cluster.active()
+                assert active is not None
+                await cluster.stop(active)
+                await cluster.until(lambda: cluster.active() is not None)
+                await cluster.settled()
+                other = cluster.active()
+                assert other is not None
+                controller = cluster.nodes[other].controller
+                index = controller.index
+                assert index is not None
+                assert dict(index.led) == dict(BrokerIndex.of(controller.image).led) == {4: 3, 5: 3}
+                await cluster.start(active)
+        await cluster.stop()
+
+    run(scenario())
+
+
+def test_a_broker_is_silent_for_as_long_as_the_settings_say() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes({1: "controller", 4: "broker"}, broker_session_timeout_ms="1500")
+        await cluster.start()
+        image = cluster.nodes[1].controller
+        cluster.network.unreachable.add(Address("n1", 9093))
+        cluster.network.cut("n1", 9093)
+        before = asyncio.get_running_loop().time()
+        await cluster.until(lambda: image.image.brokers[4].fenced)
+        assert 1.0 < asyncio.get_running_loop().time() - before < 2.5
+        cluster.network.unreachable.clear()
+        await cluster.until(lambda: not image.image.brokers[4].fenced)
+        await cluster.stop()
 
     run(scenario())

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from riverlog.metadata.features import FIRST_LEVELS
-from riverlog.metadata.limits import PARTITIONS_PER_WAKE_MAX
+from riverlog.metadata.limits import BROKER_SESSION_SECONDS, PARTITIONS_PER_WAKE_MAX
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.ids import NodeId
 from riverlog.model.machine import Command
@@ -19,6 +19,8 @@ class BecomeActive(Command[MetadataRecord, None]):
     """
 
     levels: Mapping[str, int] = field(default_factory=lambda: FIRST_LEVELS)
+    session_seconds: float = BROKER_SESSION_SECONDS
+    """How long a broker may be silent."""
 
 
 @dataclass(frozen=True, slots=True)
