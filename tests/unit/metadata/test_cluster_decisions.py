@@ -18,7 +18,7 @@ from riverlog.metadata.encoding import decode_record
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.node import Node
 rooms = {name.rpartition(".")[2] for name in sys.modules if name.startswith("riverlog.metadata")}
-print(*sorted(rooms & {"cluster_decisions", "broker_lifecycle", "election", "broker_index", "sweep", "access_records"}))
+print(*sorted(rooms & {"cluster_decisions", "broker_lifecycle", "election", "sweep", "access_records"}))
 """
 
 
