@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Never, TypeVar
 
+from riverlog.controller.limits import RECORDS_UNTIL_KEPT
 from riverlog.controller.loader import MetadataLoader
 from riverlog.controller.log import MetadataLog, NotController
 from riverlog.controller.quorum import MetadataQuorum
@@ -24,6 +25,7 @@ from riverlog.model.limits import REPLICAS_MAX
 from riverlog.model.machine import Command, Instant
 from riverlog.model.ports import Clock
 from riverlog.observe.logging import get_logger
+from riverlog.observe.process import keep_objects
 from riverlog.runner import Runner, Stopped
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ class Controller:
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at: Instant | None = None
         self._waking: asyncio.Future[None] | None = None
+        self._applied = 0  # records since objects were kept
         self._closing = False
         self._logger = get_logger("riverlog.metadata")
 
@@ -84,6 +87,11 @@ class Controller:
     def loaded_offset(self) -> Offset:
         """Return the offset below which everything is in the view."""
         return self._loader.offset if self._runner is None else self._log.resolved_end
+
+    @property
+    def log(self) -> MetadataLog:
+        """Return the log of the metadata, with its snapshots."""
+        return self._log
 
     @property
     def quorum(self) -> MetadataQuorum:
@@ -252,13 +260,23 @@ class Controller:
     def _load_some(self) -> bool:
         """Load some records; return whether there are more."""
         before = self._view.image
+        offset = self._loader.offset
         has_more = self._loader.load_some(self.quorum.high_watermark)
+        self._note_applied(max(0, self._loader.offset - offset))
         if self._index is not None:
             self._index.follow(before, self._view.image)
         return has_more
 
+    def _note_applied(self, count: int) -> None:
+        """Have objects that stay looked at no more, before Python looks through a large view for cycles once again."""
+        self._applied += count
+        if self._applied >= RECORDS_UNTIL_KEPT:
+            self._applied = 0
+            keep_objects()
+
     def _publish(self, image: MetadataImage, records: tuple[MetadataRecord, ...], _effects: tuple[Never, ...]) -> None:
         self._view.publish(image, records)
+        self._note_applied(len(records))
         self._changed.set()
         assert self._runner is not None
         if self._runner.settled:

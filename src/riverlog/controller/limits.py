@@ -16,3 +16,6 @@ RECORDS_LOADED_PER_TURN: Final = 500
 
 PEER_ANSWERS_MAX: Final = 32
 """Controllers whose last answers are remembered; the oldest is forgotten."""
+
+RECORDS_UNTIL_KEPT: Final = 20_000
+"""Records in the view after which its objects are left out of Python's search for cycles: they are in none."""

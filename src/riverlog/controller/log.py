@@ -223,6 +223,10 @@ class MetadataLog:
         if self._snapshotting is None and (newest is None or newest.end_offset < end):
             self._snapshotting = asyncio.get_running_loop().create_task(self._write_snapshot(image, end))
 
+    @property
+    def is_writing_snapshot(self) -> bool:
+        return self._snapshotting is not None
+
     async def close(self) -> None:
         """Finish what is under way and let go of the files."""
         if self._snapshotting is not None:
