@@ -74,7 +74,10 @@ class Leader:
         """Append the batch with which the epoch begins, and tell the voters."""
         replica = self._replica
         voters, version = replica.voters.latest, replica.kraft_version.latest
-        is_news = replica.voters.latest_offset is None or voters.by_id.get(replica.key.id) != replica.as_voter
+        written_at = replica.voters.latest_offset
+        # Below offset 0 is what a node was formatted with: whoever fetches the log from its beginning does not have it.
+        is_in_log = written_at is not None and written_at >= 0
+        is_news = not is_in_log or voters.by_id.get(replica.key.id) != replica.as_voter
         writes = version >= RECONFIGURABLE and replica.is_voter and is_news
         self._append_control(
             voters.with_voter(replica.as_voter) if writes else voters, elected_by=self._elected_by, writes_voters=writes

@@ -36,6 +36,17 @@ def test_an_epoch_begins_with_a_batch_that_says_who_was_elected() -> None:
     assert {call.node for call in rig.calls(BeginEpochRequest)} == {2, 3}
 
 
+def test_voters_that_a_node_was_formatted_with_are_written_to_the_log() -> None:
+    for written_at, writes in ((-1, True), (0, False)):
+        rig = Rig(log=tail(1, 1))
+        rig.replica.voters.restart(voters(1, 2, 3), Offset(written_at))
+        while rig.role != "Prospective":
+            rig.wait(0.05)
+        rig.grant()
+        [begins] = rig.only(AppendControl)
+        assert begins.writes_voters == writes
+
+
 def test_nothing_is_committed_before_a_record_of_the_own_epoch_is() -> None:
     rig = elected()
     rig.flush()
