@@ -414,7 +414,7 @@ def test_cluster_status(shell: Shell, node: Node, topic: str) -> None:
     shell.done("produce", topic, given=b"x\n")
     status = json.loads(shell.done("cluster", "status"))
     assert status["controller"] == 1
-    assert status["brokers"] == [{"id": 1, "address": node.bootstrap, "rack": None}]
+    assert status["brokers"] == [{"id": 1, "address": node.bootstrap, "rack": None, "fenced": False}]
     assert status["partitions"] >= 2
     assert (status["offline_partitions"], status["under_replicated_partitions"]) == (0, 0)
     (directory,) = status["log_dirs"]

@@ -114,6 +114,10 @@ class ClusterOptions:
         """Create a client; `fixed` are the options of the command that are settings of the client."""
         return new_client(client, self.bootstrap, self.settings, fixed)
 
+    def client_at(self, client: Callable[..., T], addresses: str) -> T:
+        """Create a client of others than the brokers that were chosen, with the same settings."""
+        return new_client(client, addresses, self.settings)
+
     def admin_beside(self) -> "AbstractAsyncContextManager[Admin]":
         """Open an administration client beside another client, which may have been given settings of its own."""
         from riverlog import Admin

@@ -32,6 +32,7 @@ GROUPS: Final = {
     "profile": "Save brokers and settings of clients under a name",
     "storage": "Prepare log directories for a cluster, and show whose they are",
     "cluster": "Look at brokers, their partitions, log directories and settings",
+    "cluster quorum": "Change which controllers vote on the metadata",
     "cluster config": "Show and change settings of brokers while they run",
     "log": "Read the files of a log directory without a broker",
     "config": "Explain settings",
@@ -297,6 +298,24 @@ COMMANDS: Final = (
         "cluster:under_replicated",
         "List partitions that lack replicas or a leader",
         ("", "-o json"),
+    ),
+    CliCommand(
+        "cluster quorum add",
+        "cluster_quorum:add_voter",
+        "Add a controller to the voters of the metadata",
+        ("4@c4:9093", "4@c4:9093:3Db5QLSqSZieL3rJBUUegA --bootstrap-controller c1:9093"),
+    ),
+    CliCommand(
+        "cluster quorum remove",
+        "cluster_quorum:remove_voter",
+        "Remove a controller from the voters of the metadata",
+        ("4", "4:3Db5QLSqSZieL3rJBUUegA --bootstrap-controller c1:9093 --yes"),
+    ),
+    CliCommand(
+        "cluster unregister",
+        "cluster_quorum:unregister",
+        "Take a broker that is gone for good out of the cluster",
+        ("4", "4 --yes"),
     ),
     CliCommand(
         "cluster config get",

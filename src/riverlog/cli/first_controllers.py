@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Final
+from uuid import UUID
 
 from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.expressions import pairs
@@ -22,14 +23,20 @@ def voter_of(text: str, *, option: str, listener: str) -> Voter:
     address, _, directory = text.strip().rpartition(":")
     try:
         [static] = read_voters((address,))
-        directory_id = decode_uuid(directory)
-    except (BadSetting, ValueError):
+    except BadSetting:
         raise usage_error(f"{option} has '{text}'; write {FORM}, as in 1@c1:9093:3Db5QLSqSZieL3rJBUUegA") from None
-    if encode_uuid(directory_id) != directory or directory_id.int < RESERVED_DIRECTORIES:
-        raise usage_error(
-            f"{option} has '{text}', and '{directory}' is no directory id; `riverlog storage random-uuid` makes one"
-        )
-    return Voter(ReplicaKey(NodeId(static.id), directory_id), (Endpoint(listener, *static.address),))
+    return Voter(ReplicaKey(NodeId(static.id), directory_of(directory)), (Endpoint(listener, *static.address),))
+
+
+def directory_of(text: str) -> UUID:
+    """Read the id of a directory."""
+    try:
+        directory_id = decode_uuid(text)
+    except ValueError:
+        directory_id = UUID(int=0)
+    if encode_uuid(directory_id) != text or directory_id.int < RESERVED_DIRECTORIES:
+        raise usage_error(f"'{text}' is no directory id; `riverlog storage random-uuid` makes one")
+    return directory_id
 
 
 def first_voters(text: str, *, listener: str) -> VoterSet:

@@ -1,5 +1,6 @@
 """`cluster status`: who is there, what is led, how full disks are; `cluster under-replicated`: what lacks copies."""
 
+import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
@@ -13,11 +14,12 @@ from riverlog.client.errors import KafkaError
 from riverlog.client.reasons import reason
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_NODE, Address
+from riverlog.model.uuids import encode_uuid
 
 if TYPE_CHECKING:
     from riverlog import Admin
     from riverlog.client.admin.admin import ClusterDescription, LogDirectoryDescription
-    from riverlog.client.admin.quorum import QuorumDescription
+    from riverlog.client.admin.quorum import FeatureDescription, QuorumDescription, QuorumReplica
     from riverlog.client.network.cluster import Topic
 
 
@@ -32,6 +34,7 @@ class ClusterFacts(NamedTuple):
     """None where the cluster keeps its metadata otherwise, or does not tell."""
     topics: "list[Topic]"
     directories: "list[LogDirectoryDescription]"
+    features: "FeatureDescription"
 
 
 @click.command
@@ -43,7 +46,8 @@ def status(watch: bool, interval: float, cluster: ClusterOptions) -> None:
     async def work(admin: "Admin") -> ClusterFacts:
         topics = await admin.list_topics(internal=True)
         quorum = await _quorum_of(admin)
-        return ClusterFacts(await admin.describe_cluster(), quorum, topics, await admin.describe_log_dirs())
+        described, features = await admin.describe_cluster(fenced=True), await admin.describe_features()
+        return ClusterFacts(described, quorum, topics, await admin.describe_log_dirs(), features)
 
     def present(facts: ClusterFacts) -> None:
         row = summary(facts)
@@ -89,10 +93,20 @@ def summary(facts: ClusterFacts) -> Row:
         "cluster_id": facts.cluster.cluster_id,
         "controller": None if controller == NO_NODE else controller,
         "brokers": [
-            {"id": broker.node_id, "address": str(broker.address), "rack": broker.rack}
+            {
+                "id": broker.node_id,
+                "address": str(broker.address),
+                "rack": broker.rack,
+                "fenced": broker.node_id in facts.cluster.fenced,
+            }
             for broker in facts.cluster.brokers
         ],
         "quorum": _quorum_row(facts.quorum),
+        "features": {
+            "epoch": facts.features.epoch,
+            "finalized": dict(sorted(facts.features.finalized.items())),
+            "supported": {name: list(levels) for name, levels in sorted(facts.features.supported.items())},
+        },
         "topics": len(facts.topics),
         "partitions": len(partitions),
         "offline_partitions": sum(partition.leader == NO_NODE for partition in partitions),
@@ -130,9 +144,22 @@ def _quorum_row(quorum: "QuorumDescription | None") -> Row | None:
         "epoch": quorum.epoch,
         "high_watermark": quorum.high_watermark,
         **{
-            kind: [{"id": each.node_id, "end_offset": each.end_offset, "lag": quorum.lag(each)} for each in replicas]
+            kind: [_replica_row(quorum, each) for each in replicas]
             for kind, replicas in (("voters", quorum.voters), ("observers", quorum.observers))
         },
+    }
+
+
+def _replica_row(quorum: "QuorumDescription", replica: "QuorumReplica") -> Row:
+    endpoints = quorum.endpoints.get(replica.node_id, ())
+    return {
+        "id": replica.node_id,
+        "directory_id": encode_uuid(replica.directory_id) if replica.directory_id.int else None,
+        "addresses": [str(each.address) for each in endpoints],
+        "end_offset": replica.end_offset,
+        "lag": quorum.lag(replica),
+        "last_fetch_ms": _known(replica.last_fetch_ms),
+        "last_caught_up_ms": _known(replica.last_caught_up_ms),
     }
 
 
@@ -142,11 +169,18 @@ def _show_quorum(quorum: "QuorumDescription") -> None:
     print(f"Metadata: {leader} in epoch {quorum.epoch}, {voters}, committed up to offset {quorum.high_watermark}")
     if len(quorum.voters) + len(quorum.observers) > 1:
         rows = [
-            (each.node_id, kind, each.end_offset, quorum.lag(each))
+            (
+                each.node_id,
+                kind,
+                encode_uuid(each.directory_id) if each.directory_id.int else "",
+                each.end_offset,
+                quorum.lag(each),
+                "" if each.node_id == quorum.leader else _ago(each.last_fetch_ms),
+            )
             for kind, replicas in (("voter", quorum.voters), ("observer", quorum.observers))
             for each in replicas
         ]
-        draw_table(["node", "role", "end offset", "lag"], rows)
+        draw_table(["node", "role", "directory id", "end offset", "lag", "last fetch"], rows)
         print()
 
 
@@ -175,6 +209,8 @@ def _show(facts: ClusterFacts, row: Row) -> None:
     print(f"Cluster {row['cluster_id']}; {controller}")
     if facts.quorum is not None:
         _show_quorum(facts.quorum)
+    levels = [f"{name}={level}" for name, level in sorted(facts.features.finalized.items())]
+    print(f"Features: {', '.join(levels) or 'none'}")
     partitions = sum(len(topic.partitions) for topic in facts.topics)
     print(
         f"{plural(len(facts.topics), 'topic')}, {plural(partitions, 'partition')}, "
@@ -182,7 +218,12 @@ def _show(facts: ClusterFacts, row: Row) -> None:
         f"{_none_is_well(row['under_replicated_partitions'], 'under-replicated')}\n"
     )
     brokers = [(each.node_id, Address(each.host, each.port), each.rack or "") for each in facts.cluster.brokers]
-    draw_table(["broker", "address", "rack"], brokers)
+    if facts.cluster.fenced:
+        states = ["", Wrong("fenced")]
+        rows = [(*broker, states[broker[0] in facts.cluster.fenced]) for broker in brokers]
+        draw_table(["broker", "address", "rack", "state"], rows)
+    else:
+        draw_table(["broker", "address", "rack"], brokers)
     print()
     draw_table(
         ["broker", "log directory", "partitions", "size", "free"],
@@ -197,6 +238,11 @@ def _show(facts: ClusterFacts, row: Row) -> None:
             for directory in facts.directories
         ],
     )
+
+
+def _ago(moment_ms: int) -> str:
+    """Return how long ago something was, by the clock of this machine; nothing where that is unknown."""
+    return "" if moment_ms < 0 else f"{max(0.0, time.time() - moment_ms / 1000):.1f} s ago"
 
 
 def _none_is_well(count: object, what: str) -> str:

@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Any, Final, Self, TypeVar
 
 from riverlog.client.admin.groups import GroupAdmin
-from riverlog.client.admin.quorum import QuorumDescription, describe_quorum
+from riverlog.client.admin.quorum import QuorumCalls
 from riverlog.client.admin.transactions import TransactionAdmin
 from riverlog.client.arguments import (
     check_whole,
@@ -128,6 +128,8 @@ class ClusterDescription:
     cluster_id: str
     controller: NodeId
     brokers: tuple[Broker, ...]
+    fenced: frozenset[NodeId] = frozenset()
+    """Those of the brokers that have no session with the controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class LogDirectoryDescription:
         return self.usable_bytes == 0
 
 
-class Admin(GroupAdmin, TransactionAdmin, Startable):
+class Admin(GroupAdmin, TransactionAdmin, QuorumCalls, Startable):
     """Asks the cluster for changes. Use it as an async context manager, or call `start` and `close`."""
 
     def __init__(
@@ -161,7 +163,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
         ports: Ports | None = None,
     ) -> None:
         self._timeout_ms = checked_int32("timeout_ms", timeout_ms)
-        self._cluster = Cluster(
+        self._asker = self._cluster = Cluster(
             bootstrap,
             ports=ports,
             client_id=client_id,
@@ -331,22 +333,22 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
 
     # The cluster ------------------------------------------------------------------------------------------
 
-    async def describe_cluster(self) -> ClusterDescription:
-        """Return who is in the cluster."""
+    async def describe_cluster(self, *, fenced: bool = False) -> ClusterDescription:
+        """Return who is in the cluster; with `fenced` also the brokers that have no session, and lead nothing."""
+        request = DescribeClusterRequest(include_fenced_brokers=fenced)
 
         async def attempt() -> ClusterDescription:
-            response: DescribeClusterResponse = await self._cluster.ask_any(DescribeClusterRequest())
+            response: DescribeClusterResponse = await self._cluster.ask_any(request)
             check(response.error_code, "the cluster", response.error_message)
-            brokers = tuple(
-                Broker(NodeId(entry.broker_id), entry.host, entry.port, entry.rack) for entry in response.brokers
+            brokers = sorted(
+                (Broker(NodeId(entry.broker_id), entry.host, entry.port, entry.rack) for entry in response.brokers),
+                key=lambda broker: broker.node_id,
             )
-            return ClusterDescription(response.cluster_id, NodeId(response.controller_id), brokers)
+            without_session = frozenset(NodeId(entry.broker_id) for entry in response.brokers if entry.is_fenced)
+            controller = NodeId(response.controller_id)
+            return ClusterDescription(response.cluster_id, controller, tuple(brokers), without_session)
 
         return await self._until_done(attempt)
-
-    async def describe_quorum(self) -> QuorumDescription:
-        """Return who leads and who votes on the metadata, and how far each has come."""
-        return await self._until_done(lambda: describe_quorum(self._cluster))
 
     async def describe_log_dirs(self, broker: int | None = None) -> list[LogDirectoryDescription]:
         """Return the log directories of one broker, or of all, with the size of each partition in them."""

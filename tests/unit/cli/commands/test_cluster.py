@@ -7,8 +7,9 @@ import pytest
 
 from riverlog.cli.commands.cluster import ClusterFacts, _show_quorum, lacking, summary
 from riverlog.client.admin.admin import ClusterDescription, LogDirectoryDescription
-from riverlog.client.admin.quorum import QuorumDescription, QuorumReplica
+from riverlog.client.admin.quorum import FeatureDescription, QuorumDescription, QuorumReplica
 from riverlog.client.network.cluster import Broker, Partition, Topic
+from riverlog.model.endpoints import Endpoint
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import LeaderEpoch, NodeId, Offset, TopicId, TopicPartition
 
@@ -26,13 +27,21 @@ TOPIC = Topic(
 )
 
 
+FEATURES = FeatureDescription(12, {"metadata.version": 30}, {"metadata.version": (30, 30)})
 QUORUM = QuorumDescription(
     ONE,
     LeaderEpoch(7),
     Offset(90),
     tuple(QuorumReplica(NodeId(node), UUID(int=0), Offset(end), -1, -1) for node, end in ((1, 95), (2, 90))),
-    (QuorumReplica(NodeId(3), UUID(int=0), Offset(20), -1, -1),),
+    (QuorumReplica(NodeId(3), UUID(int=9), Offset(20), 1_000, -1),),
+    {ONE: (Endpoint("CONTROLLER", "c1", 9093),)},
 )
+
+
+def replica(node: int, end: int, lag: int, **known: object) -> dict[str, object]:
+    """Return what is told of a node that keeps the metadata; what is not known is left out, or nothing."""
+    unknown = {"directory_id": None, "addresses": [], "last_fetch_ms": None, "last_caught_up_ms": None}
+    return {"id": node, "end_offset": end, "lag": lag, **unknown, **known}
 
 
 def test_partitions_that_lack_replicas_or_a_leader_are_listed() -> None:
@@ -48,20 +57,27 @@ def test_partitions_and_directories_are_counted() -> None:
         LogDirectoryDescription(TWO, "/bad", {}, error=ErrorCode.KAFKA_STORAGE_ERROR),
     ]
     brokers = (Broker(ONE, "a", 9092, "rack-1"), Broker(TWO, "::1", 9093))
-    row = summary(ClusterFacts(ClusterDescription("id", ONE, brokers), QUORUM, [TOPIC], directories))
+    row = summary(
+        ClusterFacts(ClusterDescription("id", ONE, brokers, frozenset([TWO])), QUORUM, [TOPIC], directories, FEATURES)
+    )
     assert row == {
         "cluster_id": "id",
         "controller": 1,
         "brokers": [
-            {"id": 1, "address": "a:9092", "rack": "rack-1"},
-            {"id": 2, "address": "[::1]:9093", "rack": None},
+            {"id": 1, "address": "a:9092", "rack": "rack-1", "fenced": False},
+            {"id": 2, "address": "[::1]:9093", "rack": None, "fenced": True},
         ],
         "quorum": {
             "leader": 1,
             "epoch": 7,
             "high_watermark": 90,
-            "voters": [{"id": 1, "end_offset": 95, "lag": 0}, {"id": 2, "end_offset": 90, "lag": 5}],
-            "observers": [{"id": 3, "end_offset": 20, "lag": 75}],
+            "voters": [replica(1, 95, 0, addresses=["c1:9093"]), replica(2, 90, 5)],
+            "observers": [replica(3, 20, 75, directory_id="AAAAAAAAAAAAAAAAAAAACQ", last_fetch_ms=1_000)],
+        },
+        "features": {
+            "epoch": 12,
+            "finalized": {"metadata.version": 30},
+            "supported": {"metadata.version": [30, 30]},
         },
         "topics": 1,
         "partitions": 3,
@@ -93,7 +109,7 @@ def test_partitions_and_directories_are_counted() -> None:
 
 
 def test_a_cluster_without_controller_says_so() -> None:
-    assert summary(ClusterFacts(ClusterDescription("id", NOBODY, ()), None, [], []))["controller"] is None
+    assert summary(ClusterFacts(ClusterDescription("id", NOBODY, ()), None, [], [], FEATURES))["controller"] is None
 
 
 def test_the_quorum_is_one_line_where_there_is_one_voter(capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,8 +118,8 @@ def test_the_quorum_is_one_line_where_there_is_one_voter(capsys: pytest.CaptureF
     _show_quorum(replace(QUORUM, leader=NOBODY))
     out = capsys.readouterr().out
     assert "nobody leads" in out
-    assert [line.split() for line in out.splitlines()[3:6]] == [
+    assert [line.split()[:5] for line in out.splitlines()[3:6]] == [
         ["1", "voter", "95", "0"],
         ["2", "voter", "90", "0"],
-        ["3", "observer", "20", "0"],
+        ["3", "observer", "AAAAAAAAAAAAAAAAAAAACQ", "20", "0"],
     ]
