@@ -1,9 +1,11 @@
 """ElectLeaders: partitions go back to their preferred leader, or to anybody who is there."""
 
+import asyncio
+from dataclasses import replace
 from typing import Final
 
 from riverlog.broker.requests.context import Context
-from riverlog.metadata.commands.leaders import ElectLeaders
+from riverlog.metadata.commands.leaders import ElectedLeader, ElectLeaders
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages.elect_leaders import (
@@ -32,17 +34,29 @@ async def elect_leaders(request: ElectLeadersRequest, context: Context) -> Elect
         partitions=None if named is None else tuple((each.topic, index) for each in named for index in each.partitions),
     )
     try:
-        elected = await context.services.controller.submit(command)
+        results = await _elected(command, context)
     except Refusal as refusal:
         return _refused(refusal, request, context)
     topics: dict[str, list[PartitionResult]] = {each.topic: [] for each in named or ()}
-    for each in elected.results:
+    for each in results:
         context.stats.failed(each.outcome.code)
         result = PartitionResult(each.partition, each.outcome.code, each.outcome.message)
         topics.setdefault(each.topic, []).append(result)
     return ElectLeadersResponse(
         replica_election_results=[ReplicaElectionResult(topic, results) for topic, results in topics.items()]
     )
+
+
+async def _elected(command: ElectLeaders, context: Context) -> list[ElectedLeader]:
+    """Have all slices decided, one after the other, so that others get their turn in between."""
+    results: list[ElectedLeader] = []
+    while True:
+        elected = await context.services.controller.submit(command)
+        results += elected.results
+        if elected.goes_on_behind is None:
+            return results
+        command = replace(command, behind=elected.goes_on_behind)
+        await asyncio.sleep(0)
 
 
 def _refused(refusal: Refusal, request: ElectLeadersRequest, context: Context) -> ElectLeadersResponse:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from riverlog.broker.handlers import load_controller_handler
 from riverlog.broker.requests.context import Client, Context, Later
 from riverlog.broker.requests.forwarded import FORWARDED
+from riverlog.broker.requests.portions import PORTIONED, in_portions, is_large, kind_of
 from riverlog.broker.requests.principal import BadPrincipal, decode_principal
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
@@ -68,6 +69,10 @@ async def _answer(
         version=header.api_version,
         stats=stats,
     )
+    if key in PORTIONED:
+        kind = kind_of(key, header.api_version)
+        if is_large(message, kind):
+            return await in_portions(message, kind, lambda portion: handler(portion, inner), context.services.portions)
     answer = handler(message, inner)
     if inspect.isawaitable(answer):
         return await answer

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from riverlog.broker.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, REQUEST_PORTION, WALKED_BATCH_BYTES_MIN
 from riverlog.broker.requests.context import Context, Later
+from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from riverlog.partitions.retry_later import RetryLater
@@ -116,6 +117,7 @@ PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
     ApiKey.ELECT_LEADERS: Portioned(
         ("topic_partitions",), "replica_election_results", "partitions", "partition_result"
     ),
+    ApiKey.ALTER_PARTITION: Portioned(("topics",), "topics", "partitions"),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Portioned(("topics",), "responses", "partitions"),
     ApiKey.DESCRIBE_QUORUM: Portioned(("topics",), "topics", "partitions"),
     ApiKey.DESCRIBE_TRANSACTIONS: Portioned(("transactional_ids",), "transaction_states"),
@@ -171,7 +173,17 @@ async def in_portions(request: Any, kind: Portioned, handle: Callable[[Any], Any
             if continues and answers and more:  # within a topic
                 getattr(answers[-1], kind.answered_nested).extend(getattr(more.pop(0), kind.answered_nested))
             answers.extend(more)
+            _refuse_too(whole, response)
     return whole
+
+
+def _refuse_too(whole: Any, response: Any) -> None:
+    """Refuse the whole request where a later portion is refused as a whole: nobody would miss its answers."""
+    code = getattr(response, "error_code", ErrorCode.NONE)
+    if code != ErrorCode.NONE and whole.error_code == ErrorCode.NONE:
+        whole.error_code = code
+        if hasattr(whole, "error_message"):
+            whole.error_message = response.error_message
 
 
 async def in_turn(handle: Callable[[], Any], turns: Turns) -> Any:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from riverlog.metadata.broker_index import BrokerIndex, each_partition
 from riverlog.metadata.commands.outcome import DONE, Outcome
 from riverlog.metadata.election import Election, Target, partition_change
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.leader_rules import PresentBrokers, TopicRules
+from riverlog.metadata.limits import PARTITIONS_PER_WAKE_MAX
 from riverlog.metadata.records import MetadataRecord, PartitionChangeRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_NODE
@@ -16,10 +18,17 @@ from riverlog.model.machine import Command
 
 @dataclass(frozen=True, slots=True)
 class ElectLeaders(Command[MetadataRecord, "LeadersElected"]):
-    """Elect the preferred leaders, or anybody who is there, of these partitions, or of all that need it."""
+    """Elect the preferred leaders, or anybody who is there, of these partitions, or of all that need it.
+
+    All are done in slices: the reply says where the next one goes on.
+    """
 
     unclean: bool
     partitions: tuple[tuple[str, int], ...] | None = None
+    behind: tuple[str, int] | None = None
+    """The partition behind which a slice of all begins."""
+    partitions_max: int = PARTITIONS_PER_WAKE_MAX
+    """How many partitions a slice has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +45,20 @@ class LeadersElected:
     """The reply to ElectLeaders: each partition that was named, or each that needed a leader."""
 
     results: tuple[ElectedLeader, ...]
+    goes_on_behind: tuple[str, int] | None = None
+    """The last partition of a slice of all; None where it was the last slice."""
 
 
 def elect_leaders(
     image: MetadataImage, command: ElectLeaders, index: BrokerIndex, rules: TopicRules, present: PresentBrokers
 ) -> tuple[list[MetadataRecord], LeadersElected]:
     """Decide about each partition on its own."""
-    named = tuple(_needy(index, command)) if command.partitions is None else command.partitions
+    goes_on_behind: tuple[str, int] | None = None
+    if command.partitions is not None:
+        named = command.partitions
+    else:
+        named = tuple(islice(_needy(index, command), command.partitions_max))
+        goes_on_behind = named[-1] if len(named) == command.partitions_max else None
     records: list[MetadataRecord] = []
     results: list[ElectedLeader] = []
     for topic, partition in dict.fromkeys(named):
@@ -51,7 +67,7 @@ def elect_leaders(
             results.append(ElectedLeader(topic, partition, DONE))
         except Refusal as refusal:
             results.append(ElectedLeader(topic, partition, Outcome.of(refusal)))
-    return records, LeadersElected(tuple(results))
+    return records, LeadersElected(tuple(results), goes_on_behind)
 
 
 def _needy(index: BrokerIndex, command: ElectLeaders) -> Iterator[tuple[str, int]]:
@@ -60,7 +76,10 @@ def _needy(index: BrokerIndex, command: ElectLeaders) -> Iterator[tuple[str, int
     if not command.unclean:
         for name, bits in index.unpreferred.items():
             needy[name] = needy.get(name, 0) | bits
-    return each_partition(sorted(needy.items()))
+    topic, number = command.behind or ("", -1)
+    if topic in needy:
+        needy[topic] &= -1 << (number + 1)
+    return each_partition(sorted(each for each in needy.items() if each[0] >= topic))
 
 
 def _elected(

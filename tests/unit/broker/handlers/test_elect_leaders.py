@@ -80,6 +80,18 @@ def test_a_leader_that_is_away_is_not_elected() -> None:
     run(scenario())
 
 
+def test_however_many_need_a_leader_all_are_answered() -> None:
+    async def scenario() -> None:
+        async with controller_line() as (line, cluster):
+            await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("t", 2_500)]))
+            await cluster.stop(4)
+            response = await line.ask(ApiKey.ELECT_LEADERS, 2, ElectLeadersRequest())
+            [topic] = response.replica_election_results
+            assert [each.partition_id for each in topic.partition_result] == list(range(2_500))
+
+    run(scenario())
+
+
 def test_a_controller_that_does_not_lead_says_so() -> None:
     async def scenario() -> None:
         cluster = ClusterOfNodes({1: "controller", 2: "controller", 3: "controller"})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.broker.handlers import HANDLERS
+from riverlog.broker.handlers import CONTROLLER_HANDLERS, HANDLERS
 from riverlog.broker.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, REQUEST_PORTION
 from riverlog.broker.requests.context import Later
 from riverlog.broker.requests.portions import PORTIONED, in_portions, is_large, kind_of
@@ -16,6 +16,12 @@ from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from riverlog.partitions.recovery import Recovering
 from riverlog.records.record import read_batches
 from riverlog.wire.apis import API_BY_KEY, ApiKey
+from riverlog.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignableTopic,
+    ReassignableTopicResponse,
+)
 from riverlog.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -193,7 +199,7 @@ def test_a_batch_that_may_begin_a_transaction_is_not_kept_waiting_for_its_turn()
 
 @pytest.mark.parametrize("key", PORTIONED)
 def test_the_table_names_fields_of_the_messages(key: ApiKey) -> None:
-    assert key in HANDLERS
+    assert key in {**HANDLERS, **CONTROLLER_HANDLERS}
     api, kind = API_BY_KEY[key], PORTIONED[key]
     assert set(kind.asked) <= {field.name for field in fields_of(api.request)}
     assert kind.answered in {field.name for field in fields_of(api.response)}
@@ -245,3 +251,19 @@ def test_offsets_of_a_member_with_many_partitions_are_one_batch() -> None:
     kind = PORTIONED[ApiKey.OFFSET_COMMIT]
     assert not is_large(commit(OFFSETS_COMMITTED_AT_ONCE_MAX - 1), kind)
     assert is_large(commit(OFFSETS_COMMITTED_AT_ONCE_MAX), kind)
+
+
+async def test_a_later_portion_that_is_refused_refuses_the_whole() -> None:
+    kind, said = PORTIONED[ApiKey.ALTER_PARTITION_REASSIGNMENTS], "It leads no more."
+    topics = [ReassignableTopic(f"t{number}") for number in range(kind.size + 1)]
+
+    def handle(portion: AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse:
+        if len(portion.topics) == 1:
+            return AlterPartitionReassignmentsResponse(error_code=ErrorCode.NOT_CONTROLLER, error_message=said)
+        return AlterPartitionReassignmentsResponse(
+            responses=[ReassignableTopicResponse(each.name) for each in portion.topics]
+        )
+
+    whole = await in_portions(AlterPartitionReassignmentsRequest(topics=topics), kind, handle, asyncio.Semaphore(1))
+    assert (whole.error_code, whole.error_message) == (ErrorCode.NOT_CONTROLLER, said)
+    assert len(whole.responses) == kind.size

@@ -28,6 +28,21 @@ def test_one_that_nobody_leads_is_not_led_by_the_preferred_either() -> None:
         assert [(each.partition, each.outcome.code) for each in results] == [(0, code)]
 
 
+def test_all_that_need_a_leader_are_elected_in_slices() -> None:
+    cluster = ActiveCluster(None, None)
+    for topic in ("a", "b", "c"):
+        cluster.create(topic, 3, (1,), (2,), (1,))
+    cluster.beat(1, want_fence=True)
+    for unclean in (True, False):
+        found, behind = list[tuple[str, int]](), None
+        for _ in range(4):
+            slice_ = cluster.do(ElectLeaders(unclean, behind=behind, partitions_max=2))
+            found += [(each.topic, each.partition) for each in slice_.results]
+            behind = slice_.goes_on_behind
+        assert found == [(topic, index) for topic in "abc" for index in (0, 2)]
+        assert behind is None
+
+
 def test_a_partition_that_is_named_twice_is_elected_once() -> None:
     cluster = ActiveCluster(None)
     cluster.create("orders", 1, (1,))
