@@ -8,6 +8,7 @@ from riverlog.model.ids import TopicPartition
 from riverlog.model.settings import Durability
 from tests.simulation.crash_points import Scenario
 from tests.simulation.drill import COMPACTED, KEYS, NOW, PLAIN, Drill
+from tests.simulation.joining_drill import FormatDrill, InstallDrill
 from tests.simulation.lost_bytes import LostBytesDrill
 from tests.simulation.metadata_drill import MetadataDrill
 from tests.simulation.transactions_drill import TransactionsDrill
@@ -197,6 +198,8 @@ SCENARIOS: Final = (
     Scenario("transactions", TransactionsDrill, (TransactionsDrill.live,)),
     *_drills("times", _tell_time),
     Scenario("metadata", MetadataDrill, (MetadataDrill.live,)),
+    Scenario("format", FormatDrill, (FormatDrill.live,)),
+    Scenario("install", InstallDrill, (InstallDrill.live,)),
     *_drills("cut", _cut, seeds=(0, 1)),
     *_drills("give up", _give_up),
     *_drills("merge", _merge),

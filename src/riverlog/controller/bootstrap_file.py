@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from riverlog.controller.snapshot_files import BadMetadata, decode_snapshot, encode_snapshot
-from riverlog.log.checkpoint import read_file, replace_file
+from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
 from riverlog.metadata.encoding import BadMetadataRecord
 from riverlog.metadata.features import METADATA_VERSION, NODE_FEATURES
 from riverlog.metadata.records import FeatureLevelRecord
@@ -21,11 +21,13 @@ BOOTSTRAP_FILE: Final = "bootstrap.checkpoint"
 
 
 def write_bootstrap(disk: Disk, folder: str, levels: Mapping[str, int]) -> None:
-    """Write the levels, metadata.version first; a feature that is off is left out."""
+    """Write the levels, metadata.version first; a feature that is off is left out. Whoever formats syncs the name."""
     names = sorted(levels, key=lambda name: (name != METADATA_VERSION, name))
     records = [FeatureLevelRecord(name=name, feature_level=levels[name]) for name in names if levels[name] > 0]
     content = encode_snapshot(records, LeaderEpoch(0), 0, voters=VoterSet(), kraft_version=0)
-    replace_file(disk, f"{folder}/{BOOTSTRAP_FILE}", content)
+    path = f"{folder}/{BOOTSTRAP_FILE}"
+    write_durably(disk, path + TEMPORARY_SUFFIX, content)
+    disk.rename(path + TEMPORARY_SUFFIX, path)
 
 
 def read_bootstrap(disk: Disk, folder: str) -> Mapping[str, int] | None:

@@ -80,6 +80,7 @@ def format_directories(
             if voters is not None:
                 _write_first_voters(disk, clock, folder, voters)
         write_bootstrap(disk, folder, levels)
+        disk.sync_folder(folder)
         # Last, because it says that all the rest is there.
         write_identity(disk, folder, DirectoryIdentity(cluster_id, node_id, directory_id, region))
         disk.sync_folder(folder)
