@@ -1,5 +1,6 @@
 """Adding partitions to topics. Partitions are never taken away: their records would be lost."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -70,6 +71,7 @@ def partition_records(
 ) -> list[MetadataRecord]:
     """Return the records of new partitions: the replicas that are there are in sync, and the first of them leads."""
     usable = {broker.id for broker in usable_brokers(image, load)}
+    held = _held(image, topic_id)
     made: list[MetadataRecord] = []
     for index, each in enumerate(replicas, first):
         check_replicated(each, load.replicas_max)
@@ -87,22 +89,29 @@ def partition_records(
                 leader=isr[0],
                 leader_epoch=0,
                 partition_epoch=0,
-                directories=tuple(_directory(image, node_id, topic_id, index) for node_id in each),
+                directories=tuple(_directory(image, node_id, topic_id, held[node_id]) for node_id in each),
             )
         )
+        held.update(each)
     return made
 
 
-def _directory(image: MetadataImage, node_id: NodeId, topic_id: UUID, index: int) -> UUID:
-    return directory_for(open_directories(image.brokers[node_id]) or (), topic_id, index)
+def _held(image: MetadataImage, topic_id: TopicId) -> Counter[NodeId]:
+    """Count the partitions of a topic that each broker has: brokers take turns, and so do directories of each."""
+    topic = image.topic_by_id(topic_id)
+    return Counter(node_id for partition in topic.partitions for node_id in partition.replicas) if topic else Counter()
 
 
-def directory_for(log_dirs: Sequence[UUID], topic_id: UUID, index: int) -> UUID:
+def _directory(image: MetadataImage, node_id: NodeId, topic_id: UUID, number: int) -> UUID:
+    return directory_for(open_directories(image.brokers[node_id]) or (), topic_id, number)
+
+
+def directory_for(log_dirs: Sequence[UUID], topic_id: UUID, number: int) -> UUID:
     """Choose the log directory of a new replica: a topic's partitions go round, each topic beginning elsewhere.
 
     That is known before the first record comes: a partition whose directory is away is never taken for a new one.
     """
-    return log_dirs[(topic_id.int + index) % len(log_dirs)] if log_dirs else UNASSIGNED_DIRECTORY
+    return log_dirs[(topic_id.int + number) % len(log_dirs)] if log_dirs else UNASSIGNED_DIRECTORY
 
 
 def replication_factor_of(image: MetadataImage, load: BrokerLoad, wanted: int, default: int) -> int:

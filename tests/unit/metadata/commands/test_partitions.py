@@ -1,5 +1,7 @@
 """Adding partitions."""
 
+from collections import Counter
+
 import pytest
 
 from riverlog.metadata.commands.partitions import (
@@ -11,6 +13,7 @@ from riverlog.metadata.commands.partitions import (
     partition_records,
     replication_factor_of,
 )
+from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.metadata.draft import after
 from riverlog.metadata.placement import BrokerLoad
 from riverlog.metadata.records import PartitionRecord, RegisterBrokerRecord
@@ -18,6 +21,7 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
 from riverlog.model.internal_topics import OFFSETS_TOPIC
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
+from tests.unit.metadata.active_cluster import ActiveCluster
 from tests.unit.metadata.cluster import cluster, topic_id, with_topic
 
 
@@ -53,6 +57,16 @@ def test_as_long_as_nothing_is_replicated_what_has_replicas_gets_no_more_partiti
     wanted = (NewPartitions("orders", 3),)
     records, reply = create_partitions(image, CreatePartitions(wanted), BrokerLoad(replicas_max=1))
     assert (records, reply.outcomes[0].code) == ([], ErrorCode.INVALID_REPLICATION_FACTOR)
+
+
+def test_brokers_that_take_turns_fill_all_of_their_directories():
+    cluster = ActiveCluster(None, None, replicas_max=1)
+    cluster.do(CreateTopics((TopicCreation("orders", topic_id(7), 6),)))
+    cluster.do(CreatePartitions((NewPartitions("orders", 12),)))
+    orders = cluster.machine.image.topic("orders")
+    assert orders is not None
+    placed = Counter((each.leader, each.directories[0]) for each in orders.partitions)
+    assert sorted(placed.values()) == [3, 3, 3, 3], "two brokers with two directories each"
 
 
 def test_an_internal_topic_keeps_its_partitions():
@@ -103,11 +117,11 @@ def test_a_topics_partitions_go_round_the_directories():
     assert isinstance(one, PartitionRecord)
     assert one.directories == image.brokers[NodeId(1)].log_dirs
     image = after(image, [RegisterBrokerRecord(broker_id=1, fenced=False, log_dirs=(topic_id(5), topic_id(6)))])
-    several = partition_records(image, topic_id(1), [(NodeId(1),)] * 3, BrokerLoad(), first=1)
+    several = partition_records(image, topic_id(1), [(NodeId(1),)] * 3, BrokerLoad(), first=0)
     assert [each.directories for each in several if isinstance(each, PartitionRecord)] == [
-        (topic_id(5),),
         (topic_id(6),),
         (topic_id(5),),
+        (topic_id(6),),
     ]
 
 
