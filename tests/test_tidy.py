@@ -23,6 +23,7 @@ TESTED_ELSEWHERE: Final = {
     "__main__": "two lines; every e2e test of the command line goes through the same main()",
     "broker.requests.forwarded": "a table; test_forwarder.py and test_envelope.py use what is in it",
     "broker.requests.context": "types and lookups of one line, used in the tests of every handler",
+    "observe.samples": "types without behaviour; test_metrics.py and test_node_metrics.py fill and read them",
     "partitions.retry_later": "an exception without behaviour, used in the tests of whoever raises it",
     "cli.metadata_records": "test_log.py of the commands sees it in all forms",
     "controller.quorum_ports": "types without behaviour; test_quorum_of_three.py is on both sides of them",

@@ -40,14 +40,14 @@ from riverlog.model.limits import DESCRIPTORS_PLENTY
 from riverlog.model.settings import NodeSettings
 from riverlog.model.uuids import encode_uuid
 from riverlog.node_controller import ControllerPart
-from riverlog.node_metrics import NodeMetrics
+from riverlog.node_metrics import ControllerMetrics, NodeMetrics
 from riverlog.node_registration import BrokerRegistration
 from riverlog.node_world import World
 from riverlog.observe.containment import keep_running
 from riverlog.observe.logging import get_logger
-from riverlog.observe.metrics import PipelineSample
 from riverlog.observe.metrics_server import MetricsServer
 from riverlog.observe.process import objects_that_stay
+from riverlog.observe.samples import PipelineSample
 from riverlog.observe.stats import NodeStats
 from riverlog.observe.web_guard import WebGuard, names_of_node
 from riverlog.partitions.assignment import DirectoryAssignment
@@ -158,6 +158,8 @@ class Node:
                 await self._join(part)
             if self._settings.is_broker:
                 await self._start_broker(part)
+            else:
+                await self._open_metrics(self.controller_metrics())
         except BaseException:
             await self._closing.aclose()
             raise
@@ -300,12 +302,13 @@ class Node:
             self.cluster_id,
             self.stats,
             registry,
-            local_partitions,
             metadata,
-            groups,
-            transactions,
+            controller,
             world.clock,
             world.disk,
+            local_partitions,
+            groups,
+            transactions,
             self._pipelines,
         )
         return Parts(
@@ -445,7 +448,12 @@ class Node:
                 self.endpoints += (advertised.get(endpoint.listener) or reachable(endpoint, bound),)
         return server
 
-    async def _open_metrics(self, metrics: NodeMetrics) -> None:
+    def controller_metrics(self) -> ControllerMetrics:
+        """Return the source of the metrics of a node that is only a controller."""
+        part, world, who = self.part, self._world, (self._settings.node_id, self.cluster_id)
+        return ControllerMetrics(*who, self.stats, self._registry, part.view, part.controller, world.clock, world.disk)
+
+    async def _open_metrics(self, metrics: ControllerMetrics) -> None:
         """Open the port of metrics and health."""
         settings = self._settings
         if settings.metrics_port < 0:
@@ -576,6 +584,8 @@ class Node:
         """Return in one sentence why clients cannot be served, or some of their writes; None when they can."""
         if not self._serving:
             return "the node is starting or stopping"
+        if not self._settings.is_broker and self.controller.quorum.leader_id is None:
+            return "no leader of the metadata is known"
         return next((health.trouble for health in self._registry.health() if not health.writable), None)
 
     def _pipelines(self) -> Iterable[PipelineSample]:

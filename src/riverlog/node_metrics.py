@@ -1,17 +1,19 @@
 """What a scrape of the metrics sees of a node, read from its parts at that moment."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from riverlog.controller.controller import Controller
 from riverlog.controller.view import MetadataView
 from riverlog.coordination.groups import GroupCoordinator
 from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.metadata.image import PartitionImage, TopicImage
-from riverlog.model.ids import NodeId, Offset, TopicPartition
+from riverlog.model.ids import NO_NODE, NodeId, Offset, TopicPartition
 from riverlog.model.ports import Clock, Disk
-from riverlog.observe.metrics import (
+from riverlog.observe.quorum_stats import ControllerSample, QuorumSample
+from riverlog.observe.samples import (
     BrokerSample,
     CommittedSample,
     GroupSample,
@@ -30,20 +32,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeMetrics:
-    """The source of a node's metrics."""
+class ControllerMetrics:
+    """The source of the metrics of a node that is only a controller."""
 
     node_id: NodeId
     cluster_id: str
     stats: NodeStats
     _registry: PartitionRegistry
-    _local: LocalPartitions
     _metadata: MetadataView
-    _groups: GroupCoordinator
-    _transactions: TransactionCoordinator
+    _controller: Controller
     _clock: Clock
     _disk: Disk
-    pipelines: Callable[[], Iterable[PipelineSample]]
 
     def brokers(self) -> Iterable[BrokerSample]:
         for broker in self._metadata.image.brokers.values():
@@ -51,6 +50,72 @@ class NodeMetrics:
 
     def topics(self) -> Iterable[tuple[str, int]]:
         return ((topic.name, topic.partition_count) for topic in self._metadata.image.all_topics())
+
+    def partitions(self) -> Iterable[PartitionSample]:
+        return ()
+
+    def groups(self) -> Iterable[GroupSample]:
+        return ()
+
+    def transactions(self) -> TransactionsSample:
+        return TransactionsSample({}, 0.0)
+
+    def coordinators_loading(self) -> int:
+        return 0
+
+    def pipelines(self) -> Iterable[PipelineSample]:
+        return ()
+
+    def quorum(self) -> QuorumSample:
+        """Return how this node keeps the metadata log, and what it knows of the cluster where it decides."""
+        controller, quorum, storage = self._controller, self._controller.quorum, self._controller.quorum.storage
+        voted, observes = quorum.voted_for, not quorum.voters.includes(quorum.key)
+        newest = storage.newest_snapshot
+        return QuorumSample(
+            leader_id=NO_NODE if quorum.leader_id is None else quorum.leader_id,
+            epoch=quorum.epoch,
+            voted_id=NO_NODE if voted is None else voted.id,
+            state="observer" if observes else quorum.role.name.lower(),
+            voters=len(quorum.voters),
+            high_watermark=quorum.high_watermark,
+            log_end_offset=storage.end_offset,
+            applied_offset=controller.loaded_offset,
+            snapshot_age_seconds=self._clock.monotonic() - controller.snapshot_at,
+            snapshot_bytes=0 if newest is None else storage.snapshots[newest],
+            stats=quorum.stats,
+            controller=self._decided() if controller.is_active else None,
+        )
+
+    def _decided(self) -> ControllerSample:
+        brokers, index = self._metadata.image.brokers.values(), self._controller.index
+        fenced = sum(broker.fenced for broker in brokers)
+        return ControllerSample(
+            active_brokers=len(brokers) - fenced,
+            fenced_brokers=fenced,
+            offline_partitions=None if index is None else _count(index.leaderless),
+            unpreferred_partitions=None if index is None else _count(index.unpreferred),
+        )
+
+    def log_directories(self) -> Iterable[LogDirectorySample]:
+        for directory in self._registry.directories:
+            yield LogDirectorySample(
+                directory=directory.logs.folder,
+                online=not directory.health.offline,
+                size_bytes=sum(log.size for log in directory.logs.opened.values()),
+                free_bytes=0 if directory.health.offline else self._disk.free_bytes(directory.logs.folder),
+            )
+        for health in self._registry.unusable:
+            yield LogDirectorySample(directory=health.path, online=False, size_bytes=0, free_bytes=0)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMetrics(ControllerMetrics):
+    """The source of a broker's metrics."""
+
+    _local: LocalPartitions
+    _groups: GroupCoordinator
+    _transactions: TransactionCoordinator
+    _pipelines: Callable[[], Iterable[PipelineSample]]
 
     def partitions(self) -> Iterable[PartitionSample]:
         """Return every partition that this node leads; one that nobody has used yet is empty."""
@@ -90,16 +155,13 @@ class NodeMetrics:
     def coordinators_loading(self) -> int:
         return self._groups.loading() + self._transactions.loading()
 
-    def log_directories(self) -> Iterable[LogDirectorySample]:
-        for directory in self._registry.directories:
-            yield LogDirectorySample(
-                directory=directory.logs.folder,
-                online=not directory.health.offline,
-                size_bytes=sum(log.size for log in directory.logs.opened.values()),
-                free_bytes=0 if directory.health.offline else self._disk.free_bytes(directory.logs.folder),
-            )
-        for health in self._registry.unusable:
-            yield LogDirectorySample(directory=health.path, online=False, size_bytes=0, free_bytes=0)
+    def pipelines(self) -> Iterable[PipelineSample]:
+        return self._pipelines()
+
+
+def _count(partitions: Mapping[str, int]) -> int:
+    """Count the bits that stand for partitions."""
+    return sum(bits.bit_count() for bits in partitions.values())
 
 
 def _reading(topic: TopicImage, facts: PartitionImage, partition: Partition | None) -> PartitionSample:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from riverlog.checkpoints.current_store import CurrentStore
     from riverlog.client.network.security import Security
-    from riverlog.observe.metrics import PipelineSample
+    from riverlog.observe.samples import PipelineSample
     from riverlog.observe.web_guard import WebGuard
 
 _BACKLOG: Final = 128

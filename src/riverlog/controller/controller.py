@@ -109,6 +109,11 @@ class Controller:
         return self._index if self._runner is None else self._runner.machine.index
 
     @property
+    def snapshot_at(self) -> float:
+        """Return when this node made its last snapshot, or started, by its clock."""
+        return self._log.snapshot_at
+
+    @property
     def is_active(self) -> bool:
         """Return whether this node decides."""
         return self._runner is not None

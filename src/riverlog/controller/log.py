@@ -22,6 +22,7 @@ from riverlog.metadata.transactions import batches
 from riverlog.model.disk_errors import may_pass
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset
+from riverlog.model.machine import Instant
 from riverlog.model.ports import Clock, Workers
 from riverlog.raft.log_tail import SnapshotId
 from riverlog.records.record import BatchBuilder
@@ -49,6 +50,8 @@ class _Submitted(NamedTuple):
 
     records: Sequence[MetadataRecord | TransactionRecord]
     committed: "asyncio.Future[None] | None"
+    at: Instant
+    """When they were decided."""
 
 
 class _Written(NamedTuple):
@@ -56,6 +59,7 @@ class _Written(NamedTuple):
 
     end: Offset
     group: list[_Submitted]
+    at: Instant
 
 
 class MetadataLog:
@@ -71,6 +75,8 @@ class MetadataLog:
         """Called when a snapshot has taken the place of the log."""
         self.was_stalled: Callable[[float], None] = lambda _seconds: None
         """Called when this process stood still for so long."""
+        self.snapshot_at = clock.monotonic()
+        """When this node made its last snapshot, or started."""
         self._clock = clock
         self._workers = workers
         self._waiting: list[_Submitted] = []
@@ -122,15 +128,16 @@ class MetadataLog:
             raise NotController
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         *begin, last = batches(records, RECORDS_PER_BATCH_MAX)
-        self._waiting += [_Submitted(each, None) for each in begin]
-        self._waiting.append(_Submitted(last, committed))
+        now = Instant(self._clock.monotonic())
+        self._waiting += [_Submitted(each, None, now) for each in begin]
+        self._waiting.append(_Submitted(last, committed, now))
         self.quorum.write_soon()
         return committed
 
     def abort_transaction(self) -> None:
         """End a transaction that an earlier leader began: without this all records to come would belong to it."""
         aborted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Submitted((AbortTransactionRecord(),), aborted))
+        self._waiting.append(_Submitted((AbortTransactionRecord(),), aborted, Instant(self._clock.monotonic())))
         self.quorum.write_soon()
 
     def replay(self) -> Iterator[MetadataRecord]:
@@ -156,7 +163,9 @@ class MetadataLog:
 
     def written(self, end: Offset) -> None:
         """Note that the batch is in the log, and ends there."""
-        self._written.append(_Written(end, self._taken()))
+        now, group = Instant(self._clock.monotonic()), self._taken()
+        self._written.append(_Written(end, group, now))
+        self.quorum.stats.queue.observe(now - group[0].at)
 
     def refused(self, refusal: Refusal) -> None:
         """Fail what waits, once it is known what became of what was written before it."""
@@ -168,9 +177,10 @@ class MetadataLog:
         """End the futures of what is committed."""
         while self._written and self._written[0].end <= high_watermark:
             done = self._written.popleft()
+            self.quorum.stats.commits.observe(self._clock.monotonic() - done.at)
             if done.group[-1].committed is not None:  # otherwise the rest of a decision follows
                 self.resolved_end = done.end
-            for _, committed in done.group:
+            for _, committed, _ in done.group:
                 if committed is not None and not committed.done():
                     committed.set_result(None)
         if self._refusal is not None and self._leads and not self._written:
@@ -210,7 +220,7 @@ class MetadataLog:
         self._written.clear()
         self._waiting = []
         for group in groups:
-            for _, committed in group:
+            for _, committed, _ in group:
                 if committed is not None and not committed.done():
                     committed.set_exception(error)
                     committed.exception()  # the runner that waited may be gone
@@ -251,6 +261,7 @@ class MetadataLog:
             if storage.log.log_start_offset > end:  # another one was fetched meanwhile
                 return
             storage.snapshots[snapshot] = size
+            self.snapshot_at = self._clock.monotonic()
             quorum.snapshot_taken(snapshot, size)
             # Only the last segment can end with a torn batch: none may be under way when another one is begun.
             await quorum.between_writes(lambda: storage.begin_behind(snapshot))

@@ -25,6 +25,7 @@ from riverlog.model.machine import Instant, Ticket
 from riverlog.model.ports import Clock, Random, Workers
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
+from riverlog.observe.quorum_stats import QuorumStats
 from riverlog.raft.control_records import encode_batch, records_of
 from riverlog.raft.effects import (
     Answer,
@@ -66,6 +67,7 @@ from riverlog.raft.messages import (
 )
 from riverlog.raft.quorum_state import encode_election
 from riverlog.raft.replica import Replica, Timing
+from riverlog.raft.roles.nominee import Candidate, Prospective
 from riverlog.raft.roles.waiting import Resigned
 from riverlog.raft.voters import ReplicaKey, VoterSet
 
@@ -131,6 +133,8 @@ class MetadataQuorum:
         self._wakes_at: Instant | None = None
         self._closing = False
         self._gave_up = False  # while a flush was under way
+        self.stats = QuorumStats()
+        self._election_began: Instant | None = None
         self._logger = get_logger("riverlog.quorum")
 
     # -- what can be seen
@@ -150,6 +154,11 @@ class MetadataQuorum:
     @property
     def leader_id(self) -> NodeId | None:
         return self._raft.replica.leader_id
+
+    @property
+    def voted_for(self) -> ReplicaKey | None:
+        """Return for whom this node has voted in this epoch."""
+        return self._raft.replica.election.voted_for
 
     @property
     def leader_address(self) -> Address | None:
@@ -273,6 +282,7 @@ class MetadataQuorum:
         led_from = self._raft.leads_from
         try:
             self._effects.extend(self._raft.on(event, self._now()))
+            self._time_election()
         except Exception as error:
             self.fail(error)
             return
@@ -281,6 +291,14 @@ class MetadataQuorum:
         self._carry_out()
         if not self._starting:
             self._arm()
+
+    def _time_election(self) -> None:
+        """Note how long it took from the beginning of an election until somebody leads."""
+        if isinstance(self._raft.role, Prospective | Candidate):
+            self._election_began = self._now() if self._election_began is None else self._election_began
+        elif self._election_began is not None and self.leader_id is not None:
+            self.stats.elections.observe(self._now() - self._election_began)
+            self._election_began = None
 
     def _arm(self) -> None:
         """Wake the machine when it next wants to be."""

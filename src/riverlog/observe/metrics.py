@@ -8,14 +8,15 @@ leader only: sums over a cluster count nothing twice.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, StrEnum, unique
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from riverlog.model.ids import NodeId, Offset
 from riverlog.observe.limits import SCRAPED_PER_TURN
 from riverlog.observe.process import read_process
-from riverlog.observe.stats import Histogram, NodeStats, PartitionStats
+from riverlog.observe.quorum_stats import QuorumSample
+from riverlog.observe.samples import GroupSample, MetricsSource, PartitionSample
+from riverlog.observe.stats import Histogram, NodeStats
 
 T = TypeVar("T")
 
@@ -146,6 +147,76 @@ class Metric(Enum):
         (),
         "Coordinators that are still reading their log, and answer nobody meanwhile.",
     )
+    QUORUM_LEADER = _gauge("riverlog_quorum_leader_id", (), "Node that leads the metadata log; -1 while none is known.")
+    QUORUM_EPOCH = _gauge("riverlog_quorum_epoch", (), "The newest epoch of leaders that this node knows.")
+    QUORUM_VOTED = _gauge(
+        "riverlog_quorum_voted_id", (), "Node for which this one has voted in that epoch; -1 for nobody."
+    )
+    QUORUM_STATE = _gauge(
+        "riverlog_quorum_state",
+        ("state",),
+        "Always 1; the label is the state: leader, follower, observer, unattached, prospective, candidate, resigned.",
+    )
+    QUORUM_VOTERS = _gauge("riverlog_quorum_voters", (), "Nodes that vote on the metadata.")
+    QUORUM_HIGH_WATERMARK = _gauge(
+        "riverlog_quorum_high_watermark", (), "Records of the metadata below are committed; -1 while that is unknown."
+    )
+    QUORUM_LOG_END = _gauge("riverlog_quorum_log_end_offset", (), "Where this node's copy of the metadata log ends.")
+    QUORUM_COMMITS = _histogram(
+        "riverlog_quorum_commit_seconds",
+        (),
+        "Time from the writing of records by this node, as the leader, until they are committed.",
+    )
+    QUORUM_ELECTIONS = _histogram(
+        "riverlog_quorum_election_seconds",
+        (),
+        "Time from the beginning of an election on this node until it knows who leads.",
+    )
+    METADATA_APPLIED = _gauge(
+        "riverlog_metadata_applied_offset", (), "The last committed record of the metadata that this node goes by."
+    )
+    METADATA_LAG = _gauge(
+        "riverlog_metadata_applied_lag", (), "Committed records of the metadata that this node does not go by yet."
+    )
+    METADATA_SNAPSHOT_AGE = _gauge(
+        "riverlog_metadata_snapshot_age_seconds",
+        (),
+        "Time since this node made its last snapshot of the metadata, or since its start.",
+    )
+    METADATA_SNAPSHOT_SIZE = _gauge(
+        "riverlog_metadata_snapshot_bytes", (), "Bytes of the newest snapshot of the metadata; 0 where there is none."
+    )
+    CONTROLLER_ACTIVE = _gauge(
+        "riverlog_controller_active",
+        (),
+        "1 on the node that decides about the metadata; all that is named riverlog_controller below comes from there.",
+    )
+    CONTROLLER_ACTIVE_BROKERS = _gauge(
+        "riverlog_controller_active_brokers", (), "Brokers that are registered and may lead."
+    )
+    CONTROLLER_FENCED_BROKERS = _gauge(
+        "riverlog_controller_fenced_brokers", (), "Brokers that are registered and not heard of."
+    )
+    CONTROLLER_TOPICS = _gauge("riverlog_controller_topics", (), "Topics of the cluster.")
+    CONTROLLER_PARTITIONS = _gauge("riverlog_controller_partitions", (), "Partitions of the cluster.")
+    CONTROLLER_OFFLINE = _gauge(
+        "riverlog_controller_offline_partitions",
+        (),
+        "Partitions that nobody leads; counted in clusters of several nodes, as the next one.",
+    )
+    CONTROLLER_UNPREFERRED = _gauge(
+        "riverlog_controller_preferred_imbalance",
+        (),
+        "Partitions that are led by another broker than the first of their replicas.",
+    )
+    CONTROLLER_QUEUE = _histogram(
+        "riverlog_controller_queue_seconds", (), "Time that decided records wait until they are written to the log."
+    )
+    LOOP_LAG = _histogram(
+        "riverlog_event_loop_lag_seconds",
+        (),
+        "How late timers of the node are, measured four times a second: the time for which others held the loop.",
+    )
     PIPELINE_RUNNING = _gauge(
         "riverlog_pipeline_running",
         _PIPELINE,
@@ -244,115 +315,6 @@ class Metric(Enum):
         self.meaning = meaning
 
 
-class BrokerSample(NamedTuple):
-    """One broker of the cluster, as its metadata names it."""
-
-    node_id: NodeId
-    address: str
-
-
-class PartitionSample(NamedTuple):
-    """One partition, at the moment of a scrape."""
-
-    topic: str
-    partition: int
-    leader: NodeId
-    replicas: Sequence[NodeId]
-    in_sync_replicas: Sequence[NodeId]
-    log_start_offset: Offset
-    high_watermark: Offset
-    last_stable_offset: Offset
-    log_end_offset: Offset
-    size_bytes: int
-    segments: int
-    damaged_segments: int
-    stats: PartitionStats
-
-
-class CommittedSample(NamedTuple):
-    """How far a group has come in a partition; the lag is None where the partition's end is not known yet."""
-
-    topic: str
-    partition: int
-    offset: Offset
-    lag: int | None
-
-
-class GroupSample(NamedTuple):
-    """One group, at the moment of a scrape."""
-
-    group_id: str
-    state: str
-    members: int
-    committed: Sequence[CommittedSample]
-
-
-class TransactionsSample(NamedTuple):
-    """The transactional ids of a node, at the moment of a scrape."""
-
-    ids_by_state: Mapping[str, int]
-    oldest_open_seconds: float
-
-
-class PipelineSample(NamedTuple):
-    """One query of Spark that reports to this node, at the moment of a scrape; None is what it has not reported."""
-
-    pipeline: str
-    running: bool
-    batch: int | None
-    batch_at_ms: int | None
-    batch_ms: int | None
-    rows_per_second: float | None
-    watermark_ms: int | None
-    late_rows: int
-    state_rows: int | None
-
-
-class LogDirectorySample(NamedTuple):
-    """One log directory, at the moment of a scrape."""
-
-    directory: str
-    online: bool
-    size_bytes: int
-    free_bytes: int
-
-
-class MetricsSource(Protocol):
-    """What a scrape asks of a node. All of it is called on the node's loop and must not wait; partitions, groups and
-    topics are gone through in several turns, between which the node changes."""
-
-    @property
-    def stats(self) -> NodeStats: ...
-
-    @property
-    def node_id(self) -> NodeId: ...
-
-    @property
-    def cluster_id(self) -> str: ...
-
-    def brokers(self) -> Iterable[BrokerSample]: ...
-
-    def topics(self) -> Iterable[tuple[str, int]]:
-        """List each topic's name and its number of partitions."""
-
-    def partitions(self) -> Iterable[PartitionSample]:
-        """List the partitions that this node leads."""
-
-    def groups(self) -> Iterable[GroupSample]:
-        """List the groups that this node coordinates."""
-
-    def transactions(self) -> TransactionsSample:
-        """Count the transactional ids that this node coordinates."""
-
-    def coordinators_loading(self) -> int:
-        """Count the coordinators that are still reading their log."""
-
-    def pipelines(self) -> Iterable[PipelineSample]:
-        """List the queries of Spark that report to this node's checkpoint store."""
-
-    def log_directories(self) -> Iterable[LogDirectorySample]: ...
-
-
 class Sample(NamedTuple):
     """One series: its labels' values in the table's order, and its number or its histogram."""
 
@@ -400,6 +362,8 @@ async def scrape(source: MetricsSource, *, version: str) -> Scrape:
     topics = await _in_turns(source.topics())
     readings = [
         *_read_node(source, version, topics),
+        *_read_quorum(source.quorum(), topics),
+        Sample(Metric.LOOP_LAG, (), stats.loop_lag.copy()),
         *_read_transactions(source, partitions),
         *_read_pipelines(source),
         *_read_requests(stats),
@@ -456,6 +420,35 @@ def _read_node(source: MetricsSource, version: str, topics: Iterable[tuple[str, 
     yield Sample(Metric.SCRUBBED_BYTES, (), source.stats.scrub.bytes)
     yield Sample(Metric.SCRUB_COMPLETED, (), source.stats.scrub.completed_ms / 1000)
     yield Sample(Metric.COORDINATORS_LOADING, (), source.coordinators_loading())
+
+
+def _read_quorum(quorum: QuorumSample, topics: Sequence[tuple[str, int]]) -> Iterator[Sample]:
+    applied = quorum.applied_offset
+    yield Sample(Metric.QUORUM_LEADER, (), quorum.leader_id)
+    yield Sample(Metric.QUORUM_EPOCH, (), quorum.epoch)
+    yield Sample(Metric.QUORUM_VOTED, (), quorum.voted_id)
+    yield Sample(Metric.QUORUM_STATE, (quorum.state,), 1)
+    yield Sample(Metric.QUORUM_VOTERS, (), quorum.voters)
+    yield Sample(Metric.QUORUM_HIGH_WATERMARK, (), quorum.high_watermark)
+    yield Sample(Metric.QUORUM_LOG_END, (), quorum.log_end_offset)
+    yield Sample(Metric.QUORUM_COMMITS, (), quorum.stats.commits.copy())
+    yield Sample(Metric.QUORUM_ELECTIONS, (), quorum.stats.elections.copy())
+    yield Sample(Metric.METADATA_APPLIED, (), applied - 1)
+    yield Sample(Metric.METADATA_LAG, (), max(0, quorum.high_watermark - applied))
+    yield Sample(Metric.METADATA_SNAPSHOT_AGE, (), quorum.snapshot_age_seconds)
+    yield Sample(Metric.METADATA_SNAPSHOT_SIZE, (), quorum.snapshot_bytes)
+    controller = quorum.controller
+    yield Sample(Metric.CONTROLLER_ACTIVE, (), controller is not None)
+    if controller is None:
+        return
+    yield Sample(Metric.CONTROLLER_ACTIVE_BROKERS, (), controller.active_brokers)
+    yield Sample(Metric.CONTROLLER_FENCED_BROKERS, (), controller.fenced_brokers)
+    yield Sample(Metric.CONTROLLER_TOPICS, (), len(topics))
+    yield Sample(Metric.CONTROLLER_PARTITIONS, (), sum(partitions for _topic, partitions in topics))
+    yield Sample(Metric.CONTROLLER_QUEUE, (), quorum.stats.queue.copy())
+    if controller.offline_partitions is not None and controller.unpreferred_partitions is not None:
+        yield Sample(Metric.CONTROLLER_OFFLINE, (), controller.offline_partitions)
+        yield Sample(Metric.CONTROLLER_UNPREFERRED, (), controller.unpreferred_partitions)
 
 
 def _read_transactions(source: MetricsSource, partitions: Iterable[PartitionSample]) -> Iterator[Sample]:

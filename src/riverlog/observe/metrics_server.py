@@ -19,7 +19,9 @@ from riverlog.model.ports import Workers
 from riverlog.observe.containment import contained
 from riverlog.observe.exposition import CONTENT_TYPE, render
 from riverlog.observe.limits import HTTP_CONNECTIONS_MAX, HTTP_REQUEST_BYTES_MAX, HTTP_SECONDS_MAX
-from riverlog.observe.metrics import MetricsSource, scrape
+from riverlog.observe.loop_lag import measure_loop_lag
+from riverlog.observe.metrics import scrape
+from riverlog.observe.samples import MetricsSource
 from riverlog.observe.web_guard import WebGuard
 
 
@@ -48,11 +50,13 @@ class MetricsServer:
         }
         self._server: asyncio.Server | None = None
         self._conversations: set[asyncio.Task[None]] = set()
+        self._measuring: asyncio.Task[None] | None = None
 
     async def open(self, host: str, port: int) -> Address:
         """Listen and return the address; port 0 takes a free one, a busy port is an OSError."""
         assert self._server is None
         self._server = await asyncio.start_server(self.accepted, host, port, limit=HTTP_REQUEST_BYTES_MAX)
+        self._measuring = asyncio.get_running_loop().create_task(measure_loop_lag(self._source.stats.loop_lag))
         return Address(*self._server.sockets[0].getsockname()[:2])
 
     async def close(self) -> None:
@@ -60,6 +64,8 @@ class MetricsServer:
         if self._server is None:
             return
         self._server.close()
+        if self._measuring is not None:
+            self._measuring.cancel()
         for conversation in self._conversations:
             conversation.cancel()
         if self._conversations:

@@ -185,13 +185,23 @@ class TransactionStats:
 class NodeStats:
     """All that one node counts, except per partition: each partition keeps its own `PartitionStats`."""
 
-    __slots__ = ("connections", "contained", "flushes", "requests", "scrub", "startup_seconds", "transactions")
+    __slots__ = (
+        "connections",
+        "contained",
+        "flushes",
+        "loop_lag",
+        "requests",
+        "scrub",
+        "startup_seconds",
+        "transactions",
+    )
 
     def __init__(self) -> None:
         self.requests: dict[str, RequestStats] = {}  # by API name; bounded by the table of APIs
         self.connections = ConnectionStats()
         self.contained = 0  # unexpected exceptions that the node survived
         self.flushes = Histogram()
+        self.loop_lag = Histogram()  # while metrics are served
         self.scrub = ScrubStats()
         self.transactions = TransactionStats()
         self.startup_seconds = 0.0  # from the start of the process to the ready line; 0 until then

@@ -20,7 +20,7 @@ from riverlog.model.ids import ProducerId, TopicId, TopicPartition
 from riverlog.model.internal_topics import TRANSACTIONS_TOPIC
 from riverlog.model.transactions import MarkerPort, ProducerIdentity, TransactionOutcome, TransactionVersion
 from riverlog.node import Node
-from riverlog.observe.metrics import TransactionsSample
+from riverlog.observe.samples import TransactionsSample
 from riverlog.transactions.commands import AddPartitions, DescribeTransactions, EndTransaction, InitProducer
 from riverlog.transactions.records import TransactionFact
 from riverlog.transactions.states import Transaction, TransactionState

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from riverlog.model.ids import NodeId, Offset
-from riverlog.observe.metrics import (
+from riverlog.model.ids import LeaderEpoch, NodeId, Offset
+from riverlog.observe.quorum_stats import ControllerSample, QuorumSample, QuorumStats
+from riverlog.observe.samples import (
     BrokerSample,
     CommittedSample,
     GroupSample,
@@ -55,6 +56,22 @@ class ScrapedNode:
 
     def transactions(self) -> TransactionsSample:
         return TransactionsSample({"Ongoing": 2, "Empty": 1}, 1.5)
+
+    def quorum(self) -> QuorumSample:
+        return QuorumSample(
+            leader_id=NodeId(1),
+            epoch=LeaderEpoch(7),
+            voted_id=NodeId(2),
+            state="leader",
+            voters=3,
+            high_watermark=Offset(90),
+            log_end_offset=Offset(95),
+            applied_offset=Offset(88),
+            snapshot_age_seconds=60.0,
+            snapshot_bytes=4_000,
+            stats=QuorumStats(),
+            controller=ControllerSample(2, 1, 4, 5),
+        )
 
     def coordinators_loading(self) -> int:
         return 2

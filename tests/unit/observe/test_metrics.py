@@ -5,8 +5,16 @@ import re
 from riverlog.model.errors import ErrorCode
 from riverlog.model.transactions import TransactionOutcome
 from riverlog.observe.metrics import PARTITION_VALUES, Metric, MetricType, Sample, read_groups, scrape
+from riverlog.observe.quorum_stats import QuorumSample
 from riverlog.observe.stats import CloseReason
 from tests.unit.observe.source import ScrapedNode
+
+
+class Follower(ScrapedNode):
+    """A node that does not decide."""
+
+    def quorum(self) -> QuorumSample:
+        return super().quorum()._replace(state="follower", controller=None)
 
 
 def test_names_follow_prometheus_conventions() -> None:
@@ -51,6 +59,17 @@ async def test_numbers_come_from_where_they_were_counted() -> None:
     assert taken[Metric.REQUESTS, ("Produce",)] == 1
     assert taken[Metric.INFO, ("1.2.3", "1", node.cluster_id)] == 1
     assert taken[Metric.TOPIC_PARTITIONS, ("orders",)] == 2
+
+
+async def test_the_quorum_is_measured_everywhere_and_the_cluster_where_it_is_decided() -> None:
+    taken = {reading.metric: reading.value for reading in (await scrape(ScrapedNode(), version="1.2.3")).readings}
+    assert (taken[Metric.QUORUM_LEADER], taken[Metric.QUORUM_VOTED], taken[Metric.QUORUM_EPOCH]) == (1, 2, 7)
+    assert (taken[Metric.METADATA_APPLIED], taken[Metric.METADATA_LAG]) == (87, 2)
+    assert (taken[Metric.CONTROLLER_ACTIVE_BROKERS], taken[Metric.CONTROLLER_FENCED_BROKERS]) == (2, 1)
+    assert (taken[Metric.CONTROLLER_TOPICS], taken[Metric.CONTROLLER_PARTITIONS]) == (1, 2)
+    taken = {reading.metric: reading.value for reading in (await scrape(Follower(), version="1.2.3")).readings}
+    assert taken[Metric.CONTROLLER_ACTIVE] == 0
+    assert Metric.CONTROLLER_ACTIVE_BROKERS not in taken
 
 
 async def test_only_partitions_that_wait_for_a_transaction_have_a_lag_of_their_stable_end() -> None:

@@ -17,7 +17,7 @@ from riverlog.checkpoints.pipelines.progress import RunProgress, RunState
 from riverlog.checkpoints.pipelines.runs import Runs
 from riverlog.checkpoints.records import write_fact
 from riverlog.checkpoints.storage import FileStorage
-from riverlog.observe.metrics import PipelineSample
+from riverlog.observe.samples import PipelineSample
 
 
 class Reports:
