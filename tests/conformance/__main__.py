@@ -97,6 +97,7 @@ OWN_SUITES: Final = (
     Suite("transactions of Python clients", None, ("test_transactions.py",)),
     Suite("Apache Kafka's tools", "Java client", ("foreign/check_tools.py",)),
     Suite("Apache Kafka's tools at a cluster", "Java client", ("foreign/check_cluster_tools.py",)),
+    Suite("a broker of Apache Kafka at our controllers", "Java client", ("foreign/check_kafka_broker.py",)),
     Suite("elections of Apache Kafka", "Java client", ("foreign/check_elections.py",)),
     Suite("metadata records at Apache Kafka", "Java client", ("foreign/check_metadata_records.py",)),
     Suite("Apache Kafka's dump of our files", "Java client", ("foreign/check_files.py",)),

@@ -30,6 +30,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess
         yield cluster
         for node in roles:
             assert cluster.is_running(node), cluster.log_tail(node)
+            assert '"exception contained"' not in cluster.log(node).read_text(), cluster.log_tail(node)
 
 
 @pytest.fixture
