@@ -8,6 +8,7 @@ written beside the log and replace what lies below them.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from riverlog.controller.quorum import MetadataQuorum
@@ -264,8 +265,7 @@ class MetadataLog:
             self.snapshot_at = self._clock.monotonic()
             quorum.snapshot_taken(snapshot, size)
             # Only the last segment can end with a torn batch: none may be under way when another one is begun.
-            await quorum.between_writes(lambda: storage.begin_behind(snapshot))
-            quorum.shortened(end)
+            await quorum.between_writes(partial(self._begin_behind, snapshot))
             while quorum.failure is None and storage.has_needless_segments(end):
                 await self._workers.run(storage.sync_names)
                 storage.delete_segment(end)
@@ -276,3 +276,9 @@ class MetadataLog:
             # Otherwise all is as it was, and the next occasion tries again.
         finally:
             self._snapshotting = None
+
+    def _begin_behind(self, snapshot: SnapshotId) -> None:
+        """Begin the log behind a snapshot of this node's own, unless it begins behind a fetched one by now."""
+        if self.storage.log.log_start_offset <= snapshot.end_offset:
+            self.storage.begin_behind(snapshot)
+            self.quorum.shortened(snapshot.end_offset)

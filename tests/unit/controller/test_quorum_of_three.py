@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+from collections.abc import Callable
 
 import pytest
 
@@ -159,6 +160,35 @@ def test_whoever_was_away_for_long_is_sent_a_snapshot() -> None:
             host.start()
         await hosts.settled()
         assert {host.allocated for host in hosts.by_id.values()} == {200 * BLOCK}
+        await hosts.stop()
+
+    run(scenario())
+
+
+def test_a_snapshot_that_is_fetched_while_an_own_one_is_written_takes_its_place() -> None:
+    async def scenario() -> None:
+        hosts = Hosts(1, 2, 3, metadata_log_max_record_bytes_between_snapshots="2048")
+        hosts.start()
+        leader = await hosts.leader()
+        await leader.allocate()
+        await hosts.settled()
+        away = next(host for host in hosts.by_id.values() if host is not leader)
+        hosts.cut_off(away.node)
+        storage, between_writes = away.log.storage, away.quorum.between_writes
+
+        async def behind_a_long_flush(work: Callable[[], None]) -> None:
+            await hosts.until(lambda: storage.log.log_start_offset > 0)  # where the fetched one ends
+            await between_writes(work)
+
+        away.quorum.between_writes = behind_a_long_flush  # type: ignore[method-assign]
+        away.log.begin_snapshot(away.view.image, away.controller.loaded_offset)
+        await hosts.until(lambda: storage.newest_snapshot is not None)
+        for _ in range(100):
+            await (await hosts.leader(but=away.node)).allocate()
+        hosts.heal()
+        await hosts.settled()
+        assert away.failures == []
+        assert away.allocated == leader.allocated
         await hosts.stop()
 
     run(scenario())
