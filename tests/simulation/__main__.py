@@ -2,7 +2,7 @@
 
 Seeds are plain, with groups, with transactions, and with topics that come and go, in turn; `--only` runs plans of one
 kind. `--only quorum` runs quorums of Raft machines alone instead, a hundred times as fast; `--only controllers` the
-controllers that drive them, with their disks.
+controllers that drive them, with their disks; `--only clusters` whole nodes, each with a loop of its own.
 
 Of a seed that fails, the plan, the violations and a plan made smaller are printed. `--switches` shows instead that
 each rule of durability is missed when it is switched off.
@@ -21,6 +21,8 @@ from functools import partial
 from typing import Final
 
 from riverlog.model.errors import InvariantBroken
+from tests.simulation.cluster.run import ClusterOutcome, simulate_cluster
+from tests.simulation.cluster.run import shrink as shrink_cluster
 from tests.simulation.crash_points import wrong_at_crash_points
 from tests.simulation.plan import Plan, draw_plan, with_churn, with_groups, with_rot
 from tests.simulation.quorum import switches as quorum_switches
@@ -41,6 +43,7 @@ _STEPS_WITH_GROUPS: Final = 110
 _QUORUMS: Final[dict[str, Callable[[int], QuorumOutcome]]] = {
     "quorum": simulate_quorum,
     "controllers": simulate_drivers,
+    "clusters": simulate_cluster,
 }
 _KINDS: Final[dict[str, Callable[[int], Plan]]] = {
     "plain": lambda seed: with_rot(draw_plan(seed)) if seed % 4 == 3 else draw_plan(seed),
@@ -86,6 +89,9 @@ def _run_quorums(simulation: Callable[[int], QuorumOutcome], seeds: range, jobs:
                 print(f"seed {outcome.seed} FAILED: {outcome.violations[0]}", flush=True)
             if done % 500 == 0 or done == len(seeds):
                 print(_quorum_summary(done, totals, len(failed), time.monotonic() - began), flush=True)
+    for outcome in failed[:3]:
+        if isinstance(outcome, ClusterOutcome):
+            print(f"\n{outcome.plan}\nthe same with fewer faults:\n{shrink_cluster(outcome)}", flush=True)
     return 1 if failed else 0
 
 
