@@ -131,8 +131,10 @@ class Leader:
         self._count()
         return Resign() if self._resigns else None
 
-    def write_voters(self, voters: VoterSet) -> Offset:
+    def write_voters(self, voters: VoterSet, now: Instant) -> Offset:
         """Append a record that changes the voters, and take it over at once."""
+        if not self.progress.voters:  # nobody had to be heard; the first one who has to is given the time for it
+            self._quorum_until = self._next_check(now)
         return self._append_control(voters, elected_by=None, writes_voters=True)
 
     def _append_control(

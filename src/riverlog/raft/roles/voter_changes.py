@@ -27,7 +27,7 @@ from riverlog.raft.voters import RECONFIGURABLE, Voter, VoterSet, address_on
 class VotersWriter(Protocol):
     """Who appends the record that changes the voters: the leader."""
 
-    def write_voters(self, voters: VoterSet) -> Offset:
+    def write_voters(self, voters: VoterSet, now: Instant) -> Offset:
         """Append the record and take it over; return its offset."""
         ...
 
@@ -88,7 +88,7 @@ class VoterChanges:
             return self._refuse(ticket, ErrorCode.VOTER_NOT_FOUND, what)
         if len(voters) == 1:
             return self._refuse(ticket, ErrorCode.INVALID_REQUEST, "The last voter cannot be removed.")
-        offset = self._writer.write_voters(voters.without(request.voter))
+        offset = self._writer.write_voters(voters.without(request.voter), now)
         self._pending = PendingChange(ticket, self._until(now), offset=offset)
         return None
 
@@ -106,7 +106,7 @@ class VoterChanges:
         if request.voter.directory_id is None or not voters.includes(request.voter):
             return self._refuse(ticket, ErrorCode.VOTER_NOT_FOUND, f"Node {request.voter} is not among the voters.")
         voter = Voter(request.voter, request.endpoints, request.kraft_versions)
-        offset = self._writer.write_voters(voters.with_voter(voter))
+        offset = self._writer.write_voters(voters.with_voter(voter), now)
         self._answer(ticket, ErrorCode.NONE)
         self._pending = PendingChange(None, self._until(now), offset=offset)
         return None
@@ -124,7 +124,7 @@ class VoterChanges:
         if not self._progress.is_caught_up(added.voter, now):
             return self._end(ErrorCode.REQUEST_TIMED_OUT, f"Node {added.voter} has not caught up with the log yet.")
         voter = Voter(added.voter, added.endpoints, versions)
-        pending.offset = self._writer.write_voters(self._replica.voters.latest.with_voter(voter))
+        pending.offset = self._writer.write_voters(self._replica.voters.latest.with_voter(voter), now)
         pending.added = pending.call = None
         if not added.ack_when_committed and pending.ticket is not None:
             self._answer(pending.ticket, ErrorCode.NONE)

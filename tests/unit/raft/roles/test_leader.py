@@ -149,7 +149,7 @@ def test_a_removed_leader_stays_until_that_is_committed() -> None:
     rig = Rig().elect()
     role = rig.raft.role
     assert isinstance(role, Leader)
-    role.write_voters(voters(2, 3))
+    role.write_voters(voters(2, 3), rig.now)
     rig.flush()
     assert rig.role == "Leader"
     rig.fetch(2)

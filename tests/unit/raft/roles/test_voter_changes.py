@@ -14,7 +14,7 @@ from riverlog.raft.messages import (
     VoterChangeResponse,
 )
 from riverlog.raft.voters import ReplicaKey
-from tests.support.raft import Rig, endpoints, key, voters
+from tests.support.raft import TIMING, Rig, endpoints, key, voters
 
 
 def answers(rig: Rig) -> list[ErrorCode]:
@@ -44,6 +44,22 @@ def test_a_node_that_has_caught_up_becomes_a_voter() -> None:
     assert answers(rig) == []
     rig.fetch(4)
     assert answers(rig) == [ErrorCode.NONE]
+
+
+def test_the_only_voter_leads_on_when_it_gets_company() -> None:
+    rig = Rig(quorum=voters(1))
+    rig.flush()
+    assert rig.role == "Leader"
+    rig.wait(60)
+    rig.fetch(2)
+    rig.ask(AddVoterRequest(key(2), endpoints(2)))
+    [probe] = rig.calls(VersionsRequest)
+    rig.answer(probe, VersionsResponse((0, 1)))
+    rig.flush()
+    rig.wait(TIMING.fetch_timeout / 2)
+    assert rig.role == "Leader"
+    rig.wait(2 * TIMING.fetch_timeout)
+    assert rig.role != "Leader", "nobody has fetched"
 
 
 def test_who_need_not_wait_is_answered_when_it_is_written() -> None:
