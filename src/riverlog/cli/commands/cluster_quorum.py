@@ -134,15 +134,15 @@ def _ask(
 
 
 def _directory(replicas: "tuple[QuorumReplica, ...]", node_id: int, does: str, typed: str) -> UUID:
-    """Find the directory id of a node that was named without one."""
-    found = [replica.directory_id for replica in replicas if replica.node_id == node_id]
-    if len(found) != 1:
-        many = f"{len(found)} directories of node {node_id}" if found else f"no node {node_id}"
+    """Find the directory id of a node that was named without one: where a disk was replaced, the one that lives."""
+    found = sorted((each for each in replicas if each.node_id == node_id), key=lambda each: each.last_fetch_ms)
+    if not found:
         raise CommandError(
-            f"there is {many} that {does}; `riverlog cluster status` lists them, and {typed}:DIRECTORY-ID names one",
+            f"there is no node {node_id} that {does}; `riverlog cluster status` lists them, and "
+            f"{typed}:DIRECTORY-ID names the directory",
             ExitCode.REFUSED,
         )
-    return found[0]
+    return found[-1].directory_id
 
 
 def _listener(quorum: "QuorumDescription") -> str:
