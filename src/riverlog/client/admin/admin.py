@@ -25,7 +25,7 @@ from riverlog.client.arguments import (
     checked_text,
     checked_texts,
 )
-from riverlog.client.errors import KafkaError, PartlyFailed, check, error_code, failure
+from riverlog.client.errors import KafkaError, PartlyFailed, TimedOut, Unreachable, check, error_code, failure
 from riverlog.client.lifetime import Startable
 from riverlog.client.network.cluster import Broker, Cluster, Topic, topic_from
 from riverlog.client.network.security import Security
@@ -42,6 +42,7 @@ from riverlog.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
+    CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
@@ -210,11 +211,21 @@ class Admin(GroupAdmin, TransactionAdmin, QuorumCalls, Startable):
             topics=[_creatable(topic) for topic in topics], timeout_ms=self._timeout_ms, validate_only=validate_only
         )
 
+        is_unknown = False  # what became of an earlier attempt
+
         async def attempt() -> list[CreatedTopic]:
-            response: CreateTopicsResponse = await self._cluster.ask_controller(request)
-            _raise_failures(
-                {entry.name: (entry.error_code, entry.error_message) for entry in response.topics}, "topic {!r}"
-            )
+            nonlocal is_unknown
+            try:
+                response: CreateTopicsResponse = await self._cluster.ask_controller(request)
+            except (Unreachable, TimedOut):
+                is_unknown = True
+                raise
+            failures = {
+                entry.name: (entry.error_code, _perhaps_own(entry) if is_unknown else entry.error_message)
+                for entry in response.topics
+            }
+            is_unknown |= any(entry.error_code == ErrorCode.REQUEST_TIMED_OUT for entry in response.topics)
+            _raise_failures(failures, "topic {!r}")
             return [
                 CreatedTopic(entry.name, TopicId(entry.topic_id), entry.num_partitions, entry.replication_factor)
                 for entry in response.topics
@@ -524,6 +535,13 @@ def _named(kind: int, resource: str) -> str:
     if kind == _TOPIC_RESOURCE:
         return f"topic {resource!r}"
     return f"broker {resource}" if resource else "all brokers"
+
+
+def _perhaps_own(entry: CreatableTopicResult) -> str | None:
+    """Return why a topic was not created, after an attempt of which nobody knows what became."""
+    if entry.error_code != ErrorCode.TOPIC_ALREADY_EXISTS:
+        return entry.error_message
+    return "It exists; an earlier attempt of this call, whose outcome is not known, may have created it."
 
 
 def _raise_failures(outcomes: Mapping[str, tuple[int, str | None]], subject: str) -> None:
