@@ -21,6 +21,7 @@ from functools import partial
 from typing import Final
 
 from riverlog.model.errors import InvariantBroken
+from tests.simulation.cluster import switches as cluster_switches
 from tests.simulation.cluster.run import ClusterOutcome, simulate_cluster
 from tests.simulation.cluster.run import shrink as shrink_cluster
 from tests.simulation.crash_points import wrong_at_crash_points
@@ -172,7 +173,8 @@ def _show_switches(jobs: int) -> int:
         for scenario, wrong in zip(SCENARIOS, pool.imap(_try_scenario, range(len(SCENARIOS))), strict=True):
             failed += bool(wrong)
             print(f"power lost at every call, {scenario.name}: {wrong[0] if wrong else 'all is well'}", flush=True)
-        names = [switch.name for switch in (*SWITCHES, *quorum_switches.SWITCHES)] + [str(place) for place in places()]
+        rules = (*SWITCHES, *quorum_switches.SWITCHES, *cluster_switches.SWITCHES)
+        names = [switch.name for switch in rules] + [str(place) for place in places()]
         for name, found in zip(names, pool.imap(_try_switch, range(len(names))), strict=True):
             failed += found is None
             print(f"{name}: {found or 'NOT NOTICED'}", flush=True)
@@ -193,7 +195,10 @@ def _try_switch(number: int) -> str | None:
     number -= len(SWITCHES)
     if number < len(quorum_switches.SWITCHES):
         return quorum_switches.noticed(quorum_switches.SWITCHES[number])
-    return noticed_without(places()[number - len(quorum_switches.SWITCHES)])
+    number -= len(quorum_switches.SWITCHES)
+    if number < len(cluster_switches.SWITCHES):
+        return cluster_switches.noticed(cluster_switches.SWITCHES[number])
+    return noticed_without(places()[number - len(cluster_switches.SWITCHES)])
 
 
 if __name__ == "__main__":

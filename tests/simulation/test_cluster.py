@@ -3,6 +3,8 @@
 import pytest
 
 from tests.simulation.cluster.run import simulate_cluster
+from tests.simulation.cluster.scenarios import late_heartbeat, lost_answer
+from tests.simulation.cluster.switches import SWITCHES, Switch, noticed
 
 SEEDS_THAT_FOUND_SOMETHING = (5,)
 """A snapshot that was fetched while the node's own waited for a flush."""
@@ -18,3 +20,13 @@ def test_a_cluster_keeps_its_promises(seed: int) -> None:
 
 def test_a_run_is_determined_by_its_seed() -> None:
     assert simulate_cluster(0) == simulate_cluster(0)
+
+
+@pytest.mark.parametrize("scenario", [late_heartbeat, lost_answer])
+def test_one_fault_alone(scenario) -> None:  # type: ignore[no-untyped-def]
+    assert scenario(0) == []
+
+
+@pytest.mark.parametrize("switch", SWITCHES, ids=lambda switch: switch.name)
+def test_a_rule_that_is_switched_off_is_missed(switch: Switch) -> None:
+    assert noticed(switch, seeds=12) is not None

@@ -362,6 +362,20 @@ class MemoryDisk:
         folder, name = self._parent(path)
         return bytes(self._content(path).seen) if name in folder.seen else b""
 
+    def durable_content(self, path: str) -> bytes | None:
+        """Return what a file holds on the medium, whatever is seen; None where its name is not there."""
+        found: _Content | _Folder | None = self._root
+        for name in _parts(path):
+            found = found.durable.get(name) if isinstance(found, _Folder) else None
+        return bytes(found.durable) if isinstance(found, _Content) else None
+
+    def durable_names(self, path: str) -> list[str]:
+        """Return the names in a folder on the medium; none where it is not there."""
+        found: _Content | _Folder | None = self._root
+        for name in _parts(path):
+            found = found.durable.get(name) if isinstance(found, _Folder) else None
+        return sorted(found.durable) if isinstance(found, _Folder) else []
+
     # The port
 
     def open(self, path: str, *, create: bool = False) -> MemoryFile:

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
+from riverlog.controller.snapshot_files import snapshot_id
+from riverlog.controller.storage import METADATA_FOLDER
 from riverlog.metadata.draft import MetadataDraft
 from riverlog.metadata.encoding import decode_record, encode_record
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import (
+    BrokerRegistrationChangeRecord,
     MetadataRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -23,11 +26,14 @@ from riverlog.metadata.records import (
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.metadata.transactions import OpenTransaction
 from riverlog.model.ids import NO_EPOCH, NO_OFFSET, LeaderEpoch, NodeId, Offset
+from riverlog.raft.quorum_state import QUORUM_STATE_FILE, decode_election
 from riverlog.records.batch import read_header
 from riverlog.records.record import read_batches
 from tests.simulation.cluster.hosts import NodeHost
 
 BEGINNING: Final = Offset(0)
+_FOLDER: Final = f"/data/{METADATA_FOLDER}"
+_UNFENCED: Final = -1
 Report = Callable[[str], None]
 
 
@@ -54,6 +60,7 @@ class CommittedLog:
     end: Offset = BEGINNING
     epoch: LeaderEpoch = NO_EPOCH
     """In which the last of it was written."""
+    last_batch: bytes = b""
     _transaction: OpenTransaction = field(default_factory=OpenTransaction)
 
     def seen(self, node: NodeId, batch: bytes) -> None:
@@ -66,7 +73,7 @@ class CommittedLog:
 
     def _take(self, batch: bytes) -> None:
         for header, records in read_batches(batch):
-            self.batches[self.end] = batch
+            self.batches[self.end] = self.last_batch = batch
             self.end, self.epoch = header.next_offset, header.leader_epoch
             values = [] if header.is_control else [decode_record(each.value or b"") for each in records]
             self.decided(
@@ -77,6 +84,52 @@ class CommittedLog:
         """Look at a leader; one of an earlier epoch may not have heard of its end."""
         if epoch >= self.epoch and log_end < self.end:
             self.report(f"node {node} leads and has only what lies below {log_end}: {self.end} was committed")
+
+
+@dataclass
+class EpochIsDurable:
+    """Whoever leads has its epoch, and the vote for itself, on the medium."""
+
+    report: Report
+
+    def leads(self, host: NodeHost, epoch: LeaderEpoch) -> None:
+        content = host.disk.durable_content(f"{_FOLDER}/{QUORUM_STATE_FILE}")
+        saved = NO_EPOCH if content is None else decode_election(content).election.epoch
+        if saved < epoch:
+            self.report(f"node {host.id} leads epoch {epoch} and has {saved} on its medium")
+
+
+@dataclass
+class MajorityHasIt:
+    """What a leader takes for committed is on the media of a majority of controllers, in logs or in snapshots."""
+
+    report: Report
+    controllers: list[NodeHost]
+
+    def committed(self, end: Offset, batch: bytes) -> None:
+        count = sum(self._has(host, end, batch) for host in self.controllers)
+        if 2 * count <= len(self.controllers):
+            self.report(f"{end} is committed and on the medium of {count} of {len(self.controllers)} controllers")
+
+    def _has(self, host: NodeHost, end: Offset, batch: bytes) -> bool:
+        names = host.disk.durable_names(_FOLDER)
+        if any(end <= snapshot_id(name).end_offset for name in names if name.endswith(".checkpoint")):
+            return True
+        contents = (host.disk.durable_content(f"{_FOLDER}/{name}") for name in names if name.endswith(".log"))
+        return any(content is not None and batch in content for content in contents)
+
+
+@dataclass
+class UnfencedHaveCaughtUp:
+    """A broker that is let in knows what the metadata were when it registered."""
+
+    report: Report
+
+    def decided(self, record: MetadataRecord, known: "Sight | None") -> None:
+        if not isinstance(record, BrokerRegistrationChangeRecord) or record.fenced != _UNFENCED or known is None:
+            return
+        if known.broker_epoch == record.broker_epoch >= known.loaded:
+            self.report(f"broker {record.broker_id} is let in at {known.loaded}, registered at {record.broker_epoch}")
 
 
 @dataclass
@@ -107,11 +160,9 @@ class FencedLeadNothing:
 
     report: Report
 
-    def decided(self, image: MetadataImage, record: MetadataRecord) -> None:
-        if not isinstance(record, PartitionRecord | PartitionChangeRecord) or record.leader < 0:
-            return
+    def decided(self, image: MetadataImage, record: PartitionRecord | PartitionChangeRecord) -> None:
         broker = image.brokers.get(NodeId(record.leader))
-        if broker is None or not broker.is_active:
+        if broker is None or broker.fenced or broker.in_controlled_shutdown:
             self.report(
                 f"partition {record.partition_id} of {record.topic_id} is given to broker {record.leader}: {broker}"
             )
@@ -185,10 +236,13 @@ class Sight:
 class Checker:
     """Looks at nodes, and tells the invariants."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, controllers: list[NodeHost]) -> None:
         self._report = report
         self.elections = OneLeaderPerEpoch(report)
         self.log = CommittedLog(report, self._decided)
+        self.epochs = EpochIsDurable(report)
+        self.majority = MajorityHasIt(report, controllers)
+        self.arrivals = UnfencedHaveCaughtUp(report)
         self.broker_epochs = BrokerEpochs(report)
         self.leaders = FencedLeadNothing(report)
         self.once = DecidedOnce(report)
@@ -223,9 +277,13 @@ class Checker:
             self._committed_seen[host.id] = Offset(0)
         self.views.went(quorum.key.id, before, now)
         if now.high_watermark > before.high_watermark:
+            known = self.log.end
             host.look(lambda: self._read_committed(host, quorum, now.high_watermark))
+            if known < self.log.end == now.high_watermark:
+                self.majority.committed(self.log.end, self.log.last_batch)
         if now.leads:
             self.elections.leads(quorum.key.id, now.epoch)
+            self.epochs.leads(host, now.epoch)
             self.log.leads(quorum.key.id, now.epoch, quorum.storage.end_offset)
         if now.broker_epoch >= 0:
             self.broker_epochs.heard(host.id, now.broker_epoch, self._sessions)
@@ -255,10 +313,15 @@ class Checker:
         for record in records:
             self.broker_epochs.decided(offset, len(records), record)
             self.once.decided(record)
-            self._draft.apply(record)
-        image = self._draft.image()
-        for record in records:
-            self.leaders.decided(image, record)
+            if isinstance(record, BrokerRegistrationChangeRecord):
+                self.arrivals.decided(record, self._seen.get(record.broker_id))
+            try:
+                self._draft.apply(record)
+            except (AssertionError, LookupError) as error:
+                self._report(f"what is committed at {offset} makes no sense: {error}")
+                return
+            if isinstance(record, PartitionRecord | PartitionChangeRecord) and record.leader >= 0:
+                self.leaders.decided(self._draft.image(), record)
 
 
 def content_of(image: MetadataImage) -> list[bytes]:

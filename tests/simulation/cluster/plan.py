@@ -8,6 +8,7 @@ FAULTS: Final = (
     "kill",
     "power",
     "power at a call",
+    "power everywhere",
     "stop",
     "pause",
     "stall",
@@ -62,10 +63,10 @@ class Plan:
         return roles
 
 
-def draw_plan(seed: int) -> Plan:
+def draw_plan(seed: int, only: tuple[str, ...] | None = None) -> Plan:
     """Draw a run: every one has some of the faults only, so that each is alone now and then."""
     random = Random(f"{seed} plan")
-    kinds = random.sample(FAULTS, random.randrange(2, 7))
+    kinds = only or random.sample(FAULTS, random.randrange(2, 7))
     every = random.choice((0.7, 1.5, 3.0))
     steps, at = [], 2.0
     while (at := at + random.expovariate(1 / every)) < SECONDS:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Final
+from typing import Final, Self
 
 from riverlog.client.consumer.consumer import Consumer
 from riverlog.client.errors import KafkaError
@@ -46,7 +46,6 @@ class ClusterRun:
         self.violations: list[str] = []
         self.universe = Universe()
         self.wires = Wires(self.universe, Random(f"{plan.seed} wires"))
-        self.checker = Checker(self.report)
         self.ledger = Acknowledged()
         self._trace = hashlib.sha256()
         self._random = Random(f"{plan.seed} run")
@@ -67,6 +66,8 @@ class ClusterRun:
             )
             for node in plan.roles
         }
+        controllers = [self.nodes[node] for node, role in plan.roles.items() if "controller" in role]
+        self.checker = Checker(self.report, controllers)
         self.brokers = tuple(
             Address(self.nodes[node].name, 9092) for node, role in plan.roles.items() if "broker" in role
         )
@@ -74,27 +75,36 @@ class ClusterRun:
         for host in self.nodes.values():
             host.ended = self._start_later
             host.crashed = self._start_later
-        self._host_of: dict[int, NodeHost] = {}
         self.universe.after_turn = self._look
 
     def report(self, violation: str) -> None:
         """Note what must not be."""
         self.violations.append(f"{self.universe.now - 1_000:.3f} s: {violation}")
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """End all that runs."""
+        for loop in list(self.universe.loops):
+            self.universe.drop(loop)
+
     def run(self) -> ClusterOutcome:
         """Run it all."""
-        try:
+        with self:
             self._run()
-        finally:
-            for loop in list(self.universe.loops):
-                self.universe.drop(loop)
         return ClusterOutcome(self.plan.seed, self.violations, self.ledger.counts, self.plan, self._trace.hexdigest())
 
-    def _run(self) -> None:
+    def start(self) -> None:
+        """Start all nodes, and wait until they serve."""
         for host in self.nodes.values():
             host.start()
-        if not self._until(self._all_serve, _START_SECONDS):
+        if not self.until(self._all_serve, _START_SECONDS):
             self.report("the cluster does not start")
+
+    def _run(self) -> None:
+        self.start()
+        if self.violations:
             return
         clients = self._start_clients()
         began = self.universe.now
@@ -106,7 +116,7 @@ class ClusterRun:
         self._heal()
         for client in clients[:_ADMINISTRATORS]:
             client.end()  # what is being asked may still be done
-        if not self._until(self._is_whole, HEAL_SECONDS):
+        if not self.until(self._is_whole, HEAL_SECONDS):
             self.report(f"not whole {HEAL_SECONDS:g} s after everything was healed: {self._state()}")
             return
         for client in clients:
@@ -120,23 +130,24 @@ class ClusterRun:
 
     def _start_clients(self) -> list[ClientHost]:
         bootstrap = [str(address) for address in self.brokers]
-        admins = [self._client(f"admin{number}") for number in range(_ADMINISTRATORS)]
+        admins = [self.client(f"admin{number}") for number in range(_ADMINISTRATORS)]
         workers = [Administrator(host, self.brokers, self.ledger, self.report) for host in admins]
         made = admins[0].do(workers[0].create(PARTITIONS, LOAD))
-        if not self._until(made.done, _START_SECONDS) or not made.result().exists:
+        if not self.until(made.done, _START_SECONDS) or not made.result().exists:
             self.report("no topic can be created")
             return admins
         workers[0].forget(made.result())
         for host, worker in zip(admins, workers, strict=True):
             host.do(worker.work())
-        producers = [self._client(f"producer{number}") for number in range(2)]
+        producers = [self.client(f"producer{number}") for number in range(2)]
         for host in producers:
             host.do(produce(host, bootstrap, LOAD, self.ledger))
-        consumer = self._client("consumer")
+        consumer = self.client("consumer")
         consumer.do(consume(consumer, bootstrap, LOAD, self.ledger, PARTITIONS))
         return [*admins, *producers, consumer]
 
-    def _client(self, name: str) -> ClientHost:
+    def client(self, name: str) -> ClientHost:
+        """Return a host for a client."""
         return ClientHost(name, self.universe, self.wires, self.plan.seed, blame=self.report)
 
     # -- faults
@@ -151,7 +162,7 @@ class ClusterRun:
         self._trace.update(f"{self.universe.now} {self.universe.turns} {step}".encode())
         match step.fault:
             case "active controller":
-                active = self._active() or host
+                active = self.active() or host
                 active.kill()
                 self._start_later(active)
             case "kill" if host.is_up:
@@ -160,6 +171,11 @@ class ClusterRun:
             case "power" if host.is_up:
                 host.lose_power()
                 self._start_later(host)
+            case "power everywhere":
+                for each in self.nodes.values():
+                    if each.is_up:
+                        each.lose_power()
+                        self._start_later(each)
             case "power at a call":
                 host.lose_power_after(int(step.amount * 30))
             case "stop":
@@ -213,7 +229,8 @@ class ClusterRun:
                 self.checker.look(host)
                 return
 
-    def _active(self) -> NodeHost | None:
+    def active(self) -> NodeHost | None:
+        """Return the node that decides."""
         deciding = [
             host for host in self.nodes.values() if host.is_serving and host.node and host.node.controller.is_active
         ]
@@ -224,7 +241,7 @@ class ClusterRun:
 
     def _is_whole(self) -> bool:
         """Return whether everybody serves and knows the same, and every broker may lead what it has."""
-        active = self._active()
+        active = self.active()
         if active is None or active.node is None or not self._all_serve():
             return False
         controller, image = active.node.controller, active.node.controller.image
@@ -262,9 +279,9 @@ class ClusterRun:
                 self.report(f"{host.name} has made something else of the committed records")
         for wrong in wrong_topics(self.ledger, image):
             self.report(wrong)
-        reader = self._client("reader")
+        reader = self.client("reader")
         reading = reader.do(self._read_all(reader))
-        if not self._until(reading.done, HEAL_SECONDS):
+        if not self.until(reading.done, HEAL_SECONDS):
             self.report("the records cannot be read")
             return
         found = reading.result()
@@ -294,7 +311,7 @@ class ClusterRun:
             except KafkaError:
                 self.ledger.counts["reads repeated"] += 1
 
-    def _until(self, holds: Callable[[], bool], seconds: float) -> bool:
+    def until(self, holds: Callable[[], bool], seconds: float) -> bool:
         """Let time pass until something holds; return whether it came."""
         ends_at = self.universe.now + seconds
         while self.universe.now < ends_at and not self.violations:

@@ -88,9 +88,9 @@ class ProcessLoop(asyncio.BaseEventLoop):
     def _bury(self) -> None:
         self.set_exception_handler(lambda _loop, _context: None)
         for task in sorted(asyncio.all_tasks(self), key=lambda task: int(task.get_name().rpartition("-")[2])):
-            task._log_destroy_pending = False
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
             try:
-                task.get_coro().close()  # type: ignore[union-attr]
+                task.get_coro().close()
             except BaseException:  # it may wait on its way out, and nobody runs it
                 pass
         self._thread_id = None

@@ -263,3 +263,18 @@ def test_the_same_seed_forgets_the_same() -> None:
 
     assert crashed(5) == crashed(5)
     assert len({crashed(seed) for seed in range(5)}) == 5
+
+
+def test_what_is_on_the_medium_can_be_looked_at() -> None:
+    disk = MemoryDisk()
+    disk.make_folder("/data")
+    file = disk.open("/data/log", create=True)
+    file.write(0, [b"synced"])
+    file.sync()
+    assert disk.durable_content("/data/log") is None
+    assert disk.durable_names("/data") == []
+    disk.sync_folder("/")
+    disk.sync_folder("/data")
+    file.write(6, [b" and not"])
+    assert disk.durable_content("/data/log") == b"synced"
+    assert disk.durable_names("/data") == ["log"]
