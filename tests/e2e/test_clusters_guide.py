@@ -23,7 +23,7 @@ EXPECTED: Final = (
     (),
     (r"begins it alone", r'"topic": ?"orders"'),
     (r'"voter": 2, .*"added": true', r'"voter": 3, .*"added": true', r"3 voters", r"\b3 +voter "),
-    (r'"voter": 5, .*"added": true', r"paid"),
+    (r'"voter": 5, .*"added": true', r"paid", r'(.*"RegisterBroker", "broker_id": \d,.*\n){5}'),
     (r'"voter": 3, .*"removed": true', r'"voter": 3, .*"added": true'),
     (r'"broker": 5, "unregistered": true', r'"broker": 4, "unregistered": true', r"3 voters"),
 )
@@ -53,12 +53,9 @@ def free_prefix() -> str:
     raise AssertionError("no ports are free")
 
 
-def test_the_way_from_one_node_to_five_and_back_to_three(folder: Path) -> None:
-    found = blocks("sh")
-    assert len(found) == len(EXPECTED)
-    mark = "--- the next block"
-    script = "set -e\n" + f"\necho '{mark}'\n".join(found)
-    script = script.replace("127.0.0.1:9", f"127.0.0.1:{free_prefix()}9")
+def walk(folder: Path, script: str) -> str:
+    """Run a script as printed but for its ports; return what it prints."""
+    script = "set -e\n" + script.replace("127.0.0.1:9", f"127.0.0.1:{free_prefix()}9")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     ran = subprocess.run(
         ["bash", "-c", script],
@@ -72,9 +69,41 @@ def test_the_way_from_one_node_to_five_and_back_to_three(folder: Path) -> None:
     )
     logs = "\n".join(file.read_text()[-2000:] for file in sorted(folder.glob("n*.log")))
     assert ran.returncode == 0, ran.stdout + ran.stderr + logs
-    for printed, expected in zip(ran.stdout.split(mark), EXPECTED, strict=True):
+    return ran.stdout
+
+
+def test_the_way_from_one_node_to_five_and_back_to_three(folder: Path) -> None:
+    found = blocks("sh")
+    assert len(found) == len(EXPECTED)
+    mark = "--- the next block"
+    script = f"\necho '{mark}'\n".join(found)
+    printed = walk(folder, script)
+    for lines, expected in zip(printed.split(mark), EXPECTED, strict=True):
         for pattern in expected:
-            assert re.search(pattern, printed), f"{pattern}\n{printed}"
+            assert re.search(pattern, lines), f"{pattern}\n{lines}"
+
+
+ALONE: Final = """
+riverlog serve --config n1.properties --set listeners=PLAINTEXT://127.0.0.1:9192 --set controller.listener.names= \\
+  --set controller.quorum.bootstrap.servers= > n1.out 2>> n1.log & echo $! > n1.pid
+until grep -q "riverlog ready" n1.out; do kill -0 $(cat n1.pid); sleep 0.1; done
+riverlog topics create orders
+echo kept | riverlog produce orders
+stop 1
+start 1
+ID=$(riverlog cluster status -o yaml | sed -n 's/.*cluster_id: //p' | tr -d '"')
+riverlog storage format --cluster-id $ID --config n2.properties --no-initial-controllers
+start 2
+riverlog cluster quorum add 2@127.0.0.1:9293 --bootstrap-controller 127.0.0.1:9193
+riverlog consume orders --from-beginning --exit --bootstrap-server 127.0.0.1:9292
+"""
+"""A node alone, and then with another one."""
+
+
+def test_a_node_alone_becomes_one_of_several(folder: Path) -> None:
+    printed = walk(folder, blocks("sh")[0] + ALONE)
+    assert '"voter": 2' in printed
+    assert "kept" in printed
 
 
 def test_three_machines_are_formatted_as_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -291,7 +291,7 @@ COMMANDS: Final = (
         "cluster metadata",
         "cluster_metadata:metadata",
         "Show the metadata of the cluster: brokers, topics, partitions, settings",
-        ("", "-o json"),
+        ("", "-o json", "--records -o json", "--bootstrap-controller c1:9093"),
     ),
     CliCommand(
         "cluster under-replicated",

@@ -27,6 +27,11 @@ def facts_of(record: Record, *, control: bool) -> RecordDescription:
         said = decode_record(record) if control else decode_fact(record.value or b"")
     except (BadControlRecord, BadMetadataRecord) as error:
         return RecordDescription("unknown", {}, str(error))
+    return described(said)
+
+
+def described(said: object) -> RecordDescription:
+    """Return the name and the fields of a record."""
     return RecordDescription(type(said).__name__.removesuffix(_SUFFIX), _plain(said))
 
 

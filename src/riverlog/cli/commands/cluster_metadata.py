@@ -4,7 +4,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from riverlog.cli.cluster_options import ClusterOptions, cluster_options
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options, run
+from riverlog.cli.metadata_records import described
+from riverlog.cli.refusals import client_errors
+from riverlog.cli.terminal.exits import CommandError, ExitCode
+from riverlog.cli.terminal.options import controller_option
 from riverlog.cli.terminal.render import Row, plural
 from riverlog.cli.terminal.tables import draw_table
 from riverlog.model.ids import NO_NODE
@@ -13,6 +17,7 @@ if TYPE_CHECKING:
     from riverlog import Admin
     from riverlog.client.admin.admin import ClusterDescription
     from riverlog.client.network.cluster import Topic
+    from riverlog.metadata.image import MetadataImage
 
 
 class MetadataFacts(NamedTuple):
@@ -24,13 +29,19 @@ class MetadataFacts(NamedTuple):
 
 
 @click.command
+@click.option("--records", is_flag=True, help="Every record, a line each: brokers, controllers and features as well.")
+@controller_option
 @cluster_options
-def metadata(cluster: ClusterOptions) -> None:
+def metadata(records: bool, controllers: str | None, cluster: ClusterOptions) -> None:
     """Show the metadata of the cluster: brokers, topics, partitions, settings.
 
     Metadata is kept in a log, not in a file; this is what its records add up to. With -o json it is one document, with
-    the leader, the leader epoch, the replicas and those in sync of every partition.
+    the leader, the leader epoch, the replicas and those in sync of every partition. With --records it is all that the
+    controllers have in memory, asked from the active one.
     """
+    if records or controllers is not None:
+        _show_records(controllers, cluster)
+        return
 
     async def work(admin: "Admin") -> MetadataFacts:
         from riverlog.client.admin.admin import ConfigSource
@@ -45,6 +56,42 @@ def metadata(cluster: ClusterOptions) -> None:
 
     document = document_of(cluster.ask(work))
     cluster.emit([document], lambda: _show(document))
+
+
+def _show_records(controllers: str | None, cluster: ClusterOptions) -> None:
+    """Print a line for each record that the committed metadata add up to."""
+    from riverlog.cli.metadata_reader import read_metadata
+    from riverlog.client.admin.controllers import ControllerAdmin
+    from riverlog.metadata.snapshot import snapshot_records
+
+    client = cluster.client_at(ControllerAdmin, controllers or ",".join(cluster.ask(_controllers)))
+
+    async def work() -> "MetadataImage":
+        async with client as admin:
+            return await read_metadata(admin)
+
+    with client_errors():
+        image = run(work())
+    rows: list[Row] = [{"type": type_, **fields} for type_, fields, _ in map(described, snapshot_records(image))]
+    cluster.emit(rows, lambda: _show_rows(rows))
+
+
+async def _controllers(admin: "Admin") -> list[str]:
+    """Return where the voters listen."""
+    quorum = await admin.describe_quorum()
+    found = [str(endpoints[0].address) for endpoints in quorum.endpoints.values() if endpoints]
+    if not found:
+        raise CommandError(
+            "the controllers of this cluster have no listener that could be asked; without --records brokers are asked",
+            ExitCode.REFUSED,
+        )
+    return found
+
+
+def _show_rows(rows: list[Row]) -> None:
+    for row in rows:
+        fields = ", ".join(f"{name}={value}" for name, value in row.items() if name != "type")
+        print(f"{row['type']}: {fields}")
 
 
 def document_of(facts: MetadataFacts) -> Row:

@@ -1,7 +1,7 @@
 """`cluster quorum add` and `remove`: who votes on the metadata; `cluster unregister`: a broker is gone for good."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 import click
@@ -10,7 +10,7 @@ from riverlog.cli.cluster_options import ClusterOptions, cluster_options, run
 from riverlog.cli.first_controllers import FORM, directory_of
 from riverlog.cli.refusals import client_errors
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
-from riverlog.cli.terminal.options import INT32_MAX, Argument, confirm, yes_option
+from riverlog.cli.terminal.options import INT32_MAX, Argument, confirm, controller_option, yes_option
 from riverlog.model.quorum_settings import read_voters
 from riverlog.model.setting import BadSetting
 from riverlog.model.uuids import encode_uuid
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from riverlog.client.admin.quorum import QuorumDescription, QuorumReplica
 
 T = TypeVar("T")
-
-controller_option: Final = click.option(
-    "--bootstrap-controller",
-    "controllers",
-    metavar="HOST:PORT,…",
-    help="Ask these controllers, instead of brokers.",
-)
 
 
 @click.command("add")

@@ -34,6 +34,12 @@ client_settings_option: Final = click.option(
     metavar="NAME=VALUE",
     help="A setting of the client by Kafka's name, such as request.timeout.ms=5000.",
 )
+controller_option: Final = click.option(
+    "--bootstrap-controller",
+    "controllers",
+    metavar="HOST:PORT,…",
+    help="Ask these controllers, instead of brokers.",
+)
 CONNECTION: Final = frozenset({"--bootstrap-server", "--profile", "--command-config", "-X"})
 """The options that say which cluster, and how to talk to it."""
 output_format_option: Final = partial(

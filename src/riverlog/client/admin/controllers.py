@@ -45,6 +45,8 @@ class ControllerAdmin(QuorumCalls, Startable):
         self._network = (ports or real_ports()).network
         self._connections: dict[Address, Connection] = {}
         self._asker = self
+        self.cluster_id = ""
+        """Known once a controller has answered."""
 
     async def start(self) -> Self:
         """Reach the active controller; Unreachable where no controller answers."""
@@ -76,6 +78,7 @@ class ControllerAdmin(QuorumCalls, Startable):
                 reasons.append(error.message)
                 continue
             check(response.error_code, str(address), response.error_message)
+            self.cluster_id = response.cluster_id
             leader = NodeId(response.controller_id)
             known = {NodeId(each.broker_id): Address(each.host, each.port) for each in response.brokers}
             if leader == NO_NODE or leader not in known:
