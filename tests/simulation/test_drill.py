@@ -11,7 +11,7 @@ SOON = (
     "log.directory.LogDirectory.close waits for names",
     "log.directory.LogDirectory._put_in_place waits for names",
     "log.directory._make_folder_durably waits for names",
-    "log.identity._write waits for contents",
+    "log.identity.write_identity waits for contents",
     "log.sync.SyncPlan.run (1) waits for contents",
     "log.sync.SyncPlan.run (2) waits for names",
 )

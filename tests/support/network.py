@@ -18,7 +18,7 @@ class MemoryNetwork:
         """Addresses whose connections are never answered, as behind a firewall that drops."""
         self.connects: list[Address] = []
         self._listeners: dict[Address, MemoryListener] = {}
-        self._streams: dict[Address, list[MemorySocket]] = {}
+        self._accepted: dict[Address, list[MemorySocket]] = {}
         self._ports_given = 0
 
     def listen(
@@ -46,16 +46,16 @@ class MemoryNetwork:
         ours = MemorySocket(self, local=Address("client", 40_000 + self._ports_given), peer=address)
         theirs = MemorySocket(self, local=address, peer=ours.local)
         ours.other, theirs.other = theirs, ours
-        self._streams.setdefault(address, []).append(theirs)
+        self._accepted.setdefault(address, []).append(theirs)
         listener.accepted(theirs)
         return ours
 
     def forget(self, address: Address) -> None:
         self._listeners.pop(address, None)
 
-    def cut(self, host: str, port: int) -> None:
+    def cut_off(self, host: str, port: int) -> None:
         """End all streams to an address, as if its cable was pulled: nothing of what was sent arrives."""
-        for stream in self._streams.pop(Address(host, port), []):
+        for stream in self._accepted.pop(Address(host, port), []):
             stream.close()
 
 

@@ -270,7 +270,7 @@ def test_a_broker_is_silent_for_as_long_as_the_settings_say() -> None:
         await cluster.start()
         image = cluster.nodes[1].controller
         cluster.network.unreachable.add(Address("n1", 9093))
-        cluster.network.cut("n1", 9093)
+        cluster.network.cut_off("n1", 9093)
         before = asyncio.get_running_loop().time()
         await cluster.until(lambda: image.image.brokers[4].fenced)
         assert 1.0 < asyncio.get_running_loop().time() - before < 2.5
