@@ -57,17 +57,17 @@ class CuttableNetwork(MemoryNetwork):
 
     def __init__(self) -> None:
         super().__init__()
-        self._streams: list[MemorySocket] = []
+        self._made: list[MemorySocket] = []
 
     async def connect(self, host: str, port: int) -> MemorySocket:
         socket = await super().connect(host, port)
-        self._streams = [stream for stream in self._streams if not stream.other.closed]
-        self._streams.append(socket)
+        self._made = [stream for stream in self._made if not stream.other.closed]
+        self._made.append(socket)
         return socket
 
     def cut(self, random: Random) -> None:
         """End some streams for both sides."""
-        for stream in self._streams:
+        for stream in self._made:
             if random.random() < 0.7:
                 stream.end()
                 stream.other.end()
@@ -75,9 +75,9 @@ class CuttableNetwork(MemoryNetwork):
     def vanish(self) -> None:
         """Remove the machine that listens: nothing is accepted, and clients see their streams end."""
         self._listeners.clear()
-        for stream in self._streams:
+        for stream in self._made:
             stream.other.close()
-        self._streams.clear()
+        self._made.clear()
 
 
 class SteppingWorkers:
