@@ -1,5 +1,6 @@
 """DeleteRecords."""
 
+import asyncio
 import errno
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import LeaderEpoch
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from riverlog.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -16,14 +18,16 @@ from tests.support.asking import Line, serving
 from tests.support.batches import batch_of
 from tests.support.denial import deny
 from tests.support.virtual_time import run
-from tests.support.world import Universe
+from tests.support.world import PatientWorkers, Universe
 
 
 async def with_records(line: Line, *configs: CreatableTopicConfig, topic: str = "orders") -> None:
     new = CreatableTopic(topic, 1, 1, [], list(configs))
     await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[new]))
     part = PartitionProduceData(index=0, records=batch_of([b"x"] * 10))  # type: ignore[arg-type]  # as on the wire
-    request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=[part])])
+    request = ProduceRequest(
+        acks=-1, timeout_ms=60_000, topic_data=[TopicProduceData(name=topic, partition_data=[part])]
+    )
     response = await line.ask(ApiKey.PRODUCE, 12, request)
     assert response.responses[0].partition_responses[0].error_code == ErrorCode.NONE
 
@@ -121,3 +125,18 @@ async def test_a_full_disk_does_not_refuse_what_makes_room():
         assert not directory.health.writable
         assert (await delete(line, 3)).low_watermark == 3
         universe.disk.heal()
+
+
+async def test_a_start_that_was_written_down_when_another_broker_leads_is_not_acknowledged():
+    universe = Universe()
+    universe.workers = PatientWorkers(universe.random, seconds_max=10.0)
+    async with serving(universe, durability="fsync") as (line, node):
+        await with_records(line)
+        partition = node.parts.replicas.get("orders", 0)
+        assert partition is not None
+        deleting = asyncio.ensure_future(delete(line, 3))
+        await asyncio.sleep(0.01)
+        assert (partition.log.log_start_offset, deleting.done()) == (3, False)
+        partition.resign(LeaderEpoch(partition.leader_epoch + 1))
+        answer = await deleting
+        assert (answer.error_code, answer.low_watermark) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
