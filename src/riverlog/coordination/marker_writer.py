@@ -83,6 +83,11 @@ class MarkerWriter:
         return answered(_code(ended)) if ended.done() else asyncio.ensure_future(concluded(ended, _code))
 
 
+def in_words_of_leaders(code: ErrorCode) -> ErrorCode:
+    """Return the code for senders of markers, who look for leaders, and know no coordinator that is away."""
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER if code in _AWAY else code
+
+
 async def _all(
     under_way: "Mapping[TopicPartition, asyncio.Future[ErrorCode]]",
 ) -> Mapping[TopicPartition, ErrorCode]:
@@ -92,6 +97,6 @@ async def _all(
 def _code(ended: "asyncio.Future[None]") -> ErrorCode:
     try:
         ended.result()
-    except Refusal as refusal:  # senders of markers ask for leaders, not for coordinators
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER if refusal.code in _AWAY else refusal.code
+    except Refusal as refusal:
+        return in_words_of_leaders(refusal.code)
     return ErrorCode.NONE

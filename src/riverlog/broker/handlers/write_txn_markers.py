@@ -13,6 +13,7 @@ from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.broker.requests.portions import in_turns
 from riverlog.coordination.futures import answered
+from riverlog.coordination.marker_writer import in_words_of_leaders
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
@@ -58,7 +59,7 @@ async def _write_in_turns(
             try:
                 found |= _begin(piece, await sharing.torn_by(piece), context)
             except Refusal as refusal:
-                found |= {each: answered(refusal.code) for each in piece.partitions}
+                found |= {each: answered(in_words_of_leaders(refusal.code)) for each in piece.partitions}
             if len(piece.partitions) == REQUEST_PORTION:
                 await asyncio.sleep(0)
         begun.append(found)

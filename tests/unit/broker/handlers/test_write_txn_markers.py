@@ -1,5 +1,7 @@
 """WriteTxnMarkers: transactions are ended from outside, partition by partition."""
 
+import asyncio
+
 import pytest
 
 from riverlog.broker.limits import REQUEST_PORTION
@@ -11,6 +13,7 @@ from tests.support.asking import Line, serving
 from tests.support.denial import deny
 from tests.support.group_lines import prepared
 from tests.support.transaction_lines import begun, fetching, sent
+from tests.support.world import PatientWorkers, Universe
 
 
 def marker(producer: int, epoch: int, *partitions: int, version: int = 0) -> WritableTxnMarker:
@@ -82,3 +85,19 @@ async def test_requests_behind_markers_find_them_written(named: int) -> None:
         (part,) = (await behind).responses[0].partitions
         assert part.last_stable_offset == 2
         assert written.done()
+
+
+async def test_while_coordinators_read_their_logs_senders_look_for_the_leader_again() -> None:
+    universe = Universe()
+    async with serving(universe, durability="fsync") as (line, node):
+        await prepared(line, "orders")
+        producer = await begun(node)
+        await asyncio.sleep(1)
+        await universe.lose_power()
+    universe.workers = PatientWorkers(universe.random, seconds_max=60.0)
+    async with serving(universe, durability="fsync") as (line, node):
+        assert node.parts.transactions.loading() > 0
+        late = marker(producer.id, producer.epoch, 1)
+        assert await codes(line, late) == [[ErrorCode.NOT_LEADER_OR_FOLLOWER]]
+        await asyncio.sleep(300)
+        assert await codes(line, late) == [[ErrorCode.NONE]]
