@@ -120,6 +120,7 @@ class MetadataQuorum:
         )
         self._raft = Raft(replica, self._now())
         self._effects: deque[Effect] = deque()
+        self._high_watermark: Offset = NO_OFFSET
         self._carrying_out = False
         self._starting = False
         self._busy: asyncio.Task[None] | None = None  # with an effect that holds back those behind it
@@ -185,8 +186,9 @@ class MetadataQuorum:
 
     @property
     def high_watermark(self) -> Offset:
-        """Return the offset below which all is committed."""
-        return self._raft.replica.high_watermark
+        """Return the offset below which all is committed and in the log here: Raft may know of more that is on its way
+        to the log."""
+        return self._high_watermark
 
     @property
     def may_lead(self) -> bool:
@@ -427,6 +429,8 @@ class MetadataQuorum:
             case InstallSnapshot():
                 self._install(effect)
             case Committed(high_watermark):
+                assert high_watermark <= self.storage.end_offset, "what is committed is in the log"
+                self._high_watermark = high_watermark
                 self._owner.committed(high_watermark)
             case LeaderChanged(epoch, leader_id):
                 self._logger.info("quorum leader", epoch=epoch, leader="none" if leader_id is None else leader_id)

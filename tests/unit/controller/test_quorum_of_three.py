@@ -194,6 +194,29 @@ def test_a_snapshot_that_is_fetched_while_an_own_one_is_written_takes_its_place(
     run(scenario())
 
 
+def test_what_is_committed_is_read_when_it_is_in_the_log() -> None:
+    async def scenario() -> None:
+        hosts = Hosts(1, 2, 3)
+        hosts.start()
+        leader = await hosts.leader()
+        away = next(host for host in hosts.by_id.values() if host is not leader)
+        away.crash()
+        for _ in range(50):
+            await leader.allocate()
+        away.start()
+        seen, ends = list[int](), list[int]()
+        while len(seen) < 2_000 and away.allocated < leader.allocated:
+            seen.append(away.quorum.high_watermark)
+            ends.append(away.log.end_offset)
+            await asyncio.sleep(0.0002)
+        assert all(committed <= end for committed, end in zip(seen, ends, strict=True))
+        assert away.failures == []
+        await hosts.settled()
+        await hosts.stop()
+
+    run(scenario())
+
+
 def test_a_full_disk_keeps_one_out_and_not_the_others() -> None:
     async def scenario() -> None:
         hosts = Hosts(1, 2, 3)
