@@ -296,7 +296,8 @@ class Metric(Enum):
     CONNECTIONS_CLOSED = _counter(
         "riverlog_connections_closed_total",
         ("reason",),
-        "Connections ended: by the peer, idle, broken, malformed bytes, too slow, or the node stopping.",
+        "Connections ended: by the peer, idle, broken, malformed bytes, a request without an answer, too slow, or the "
+        "node stopping.",
     )
     REQUEST_MEMORY = _gauge(
         "riverlog_request_memory_bytes",

@@ -131,6 +131,8 @@ class CloseReason(StrEnum):
     IDLE = "idle"
     BROKEN = "broken"
     MALFORMED = "malformed"
+    UNANSWERED = "unanswered"
+    """A request has no answer that could be given: its client is told so by this alone."""
     SLOW = "slow"
     STOPPING = "stopping"
 

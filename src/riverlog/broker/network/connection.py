@@ -191,8 +191,10 @@ class Connection:
                 if not goes_on:
                     break
                 now = self._now()
-        except (FrameRefused, MalformedMessage, Unserved, Hangup) as refused:
+        except (FrameRefused, MalformedMessage, Unserved) as refused:
             self.close(CloseReason.MALFORMED, str(refused))
+        except Hangup as wish:
+            self.close(CloseReason.UNANSWERED, str(wish))
         except Exception as bug:
             self.fail(bug)
         else:
@@ -302,7 +304,7 @@ class Connection:
         try:
             promise.parts = promise.encode()
         except Hangup as wish:
-            self.close(CloseReason.MALFORMED, str(wish))
+            self.close(CloseReason.UNANSWERED, str(wish))
             return
         except (Exception, asyncio.CancelledError) as bug:
             self._failed(bug)

@@ -20,7 +20,7 @@ from riverlog.observe.stats import CloseReason, NodeStats
 from riverlog.partitions.cold_reads import ColdReads
 from riverlog.partitions.turn import Turn
 
-_WORTH_A_LINE: Final = {CloseReason.MALFORMED, CloseReason.SLOW}
+_WORTH_A_LINE: Final = {CloseReason.MALFORMED, CloseReason.UNANSWERED, CloseReason.SLOW}
 
 
 class Server:
