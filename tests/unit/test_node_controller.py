@@ -120,6 +120,19 @@ def test_everything_has_one_replica_as_long_as_nothing_is_replicated() -> None:
     run(scenario())
 
 
+def test_a_broker_whose_controllers_are_gone_stops_soon() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes({1: "controller", 4: "broker"})
+        await cluster.start()
+        await cluster.stop(1)
+        await asyncio.sleep(1)
+        began = asyncio.get_running_loop().time()
+        await cluster.stop(4)
+        assert asyncio.get_running_loop().time() - began < 5.0
+
+    run(scenario())
+
+
 def test_a_folder_that_belongs_to_no_cluster_joins_none() -> None:
     async def scenario() -> None:
         cluster = ClusterOfNodes({1: BOTH, 2: BOTH, 3: BOTH})

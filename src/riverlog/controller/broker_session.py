@@ -91,6 +91,8 @@ class BrokerSession:
         self._is_caught_up = False
         self._leaving = False
         self._may_stop = False
+        self._is_unheard = False
+        """Whether no controller has heard that this broker leaves, in the time of a heartbeat."""
         self._changed = asyncio.Event()
         self._beat_now = asyncio.Event()
         self._logger = get_logger("riverlog.broker")
@@ -152,10 +154,12 @@ class BrokerSession:
         self._beat_now.set()
         try:
             async with asyncio.timeout(_LEAVE_SECONDS):
-                while not self._may_stop:
+                while not (self._may_stop or self._is_unheard):
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
+            pass
+        if not self._may_stop:
             self._logger.warning("the controller did not let this broker go; it stops all the same")
 
     async def _beat(self) -> None:
@@ -173,6 +177,8 @@ class BrokerSession:
             )
         except Refusal as refusal:
             self._logger.warning("no heartbeat", detail=refusal.message)
+            self._is_unheard = request.want_shut_down
+            self._changed.set()
             return
         if response.error_code != ErrorCode.NONE:
             self._logger.warning("heartbeat refused", error=ErrorCode(response.error_code).title)
