@@ -31,9 +31,11 @@ from riverlog.cli.terminal.screen import redrawn
 
 if TYPE_CHECKING:
     from riverlog import Admin, KafkaError
+    from riverlog.client.admin.controllers import ControllerAdmin
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Talking)
+A = TypeVar("A")
 
 DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
 
@@ -74,17 +76,31 @@ class ClusterOptions:
     ) -> None:
         """Ask and print the answer, with --watch again and again."""
 
-        async def work(admin: "Admin") -> None:
-            for number in count():
-                answer = await question(admin)
-                if not watch:
-                    present(answer)
-                    return
-                with redrawn(first=number == 0):
-                    present(answer)
-                await asyncio.sleep(interval)
+        self.ask(partial(_shown, question, present, watch=watch, interval=interval), topics=topics, groups=groups)
 
-        self.ask(work, topics=topics, groups=groups)
+    def ask_controllers(self, addresses: str, question: "Callable[[ControllerAdmin], Awaitable[T]]") -> T:
+        """Ask controllers on their own listener, in place of brokers."""
+        from riverlog.client.admin.controllers import ControllerAdmin
+
+        client = new_client(ControllerAdmin, addresses, self.settings)
+
+        async def work() -> T:
+            async with client as admin:
+                return await question(admin)
+
+        return self.run(work())
+
+    def show_controllers(
+        self,
+        addresses: str,
+        question: "Callable[[ControllerAdmin], Awaitable[T]]",
+        present: Callable[[T], None],
+        *,
+        watch: bool,
+        interval: float,
+    ) -> None:
+        """Ask controllers and print the answer, with --watch again and again."""
+        self.ask_controllers(addresses, partial(_shown, question, present, watch=watch, interval=interval))
 
     def run(self, work: Coroutine[Any, Any, T], *, topics: Iterable[str] = (), groups: Iterable[str] = ()) -> T:
         """Run a conversation with the cluster; what it refuses becomes a sentence."""
@@ -113,10 +129,6 @@ class ClusterOptions:
     def client(self, client: Callable[..., T], fixed: Mapping[str, Any] | None = None) -> T:
         """Create a client; `fixed` are the options of the command that are settings of the client."""
         return new_client(client, self.bootstrap, self.settings, fixed)
-
-    def client_at(self, client: Callable[..., T], addresses: str) -> T:
-        """Create a client of others than the brokers that were chosen, with the same settings."""
-        return new_client(client, addresses, self.settings)
 
     def admin_beside(self) -> "AbstractAsyncContextManager[Admin]":
         """Open an administration client beside another client, which may have been given settings of its own."""
@@ -157,6 +169,19 @@ class ClusterOptions:
         self.ask(by, topics=names if noun == "topic" else (), groups=names if noun == "group" else ())
         rows = [{noun: name, "deleted": True} for name in names]
         self.emit(rows, lambda: print(f"Deleted {plural(len(names), noun)}: {', '.join(names)}"))
+
+
+async def _shown(
+    question: Callable[[A], Awaitable[T]], present: Callable[[T], None], admin: A, *, watch: bool, interval: float
+) -> None:
+    for number in count():
+        answer = await question(admin)
+        if not watch:
+            present(answer)
+            return
+        with redrawn(first=number == 0):
+            present(answer)
+        await asyncio.sleep(interval)
 
 
 @asynccontextmanager

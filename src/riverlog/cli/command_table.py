@@ -285,7 +285,7 @@ COMMANDS: Final = (
         "cluster status",
         "cluster:status",
         "Show brokers, quorum, partitions and log directories",
-        ("", "-b broker:9092 -o json"),
+        ("", "-b broker:9092 -o json", "--bootstrap-controller c1:9093"),
     ),
     CliCommand(
         "cluster metadata",

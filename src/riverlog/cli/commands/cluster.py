@@ -7,6 +7,7 @@ import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.terminal.colours import Wrong, wrong
+from riverlog.cli.terminal.options import controller_option
 from riverlog.cli.terminal.render import Row, plural, size_text
 from riverlog.cli.terminal.screen import watch_options
 from riverlog.cli.terminal.tables import draw_table
@@ -19,6 +20,7 @@ from riverlog.model.uuids import encode_uuid
 if TYPE_CHECKING:
     from riverlog import Admin
     from riverlog.client.admin.admin import ClusterDescription, LogDirectoryDescription
+    from riverlog.client.admin.controllers import ControllerAdmin
     from riverlog.client.admin.quorum import FeatureDescription, QuorumDescription, QuorumReplica
     from riverlog.client.network.cluster import Topic
 
@@ -39,9 +41,13 @@ class ClusterFacts(NamedTuple):
 
 @click.command
 @watch_options
+@controller_option
 @cluster_options
-def status(watch: bool, interval: float, cluster: ClusterOptions) -> None:
-    """Show brokers, quorum, partitions and log directories."""
+def status(watch: bool, interval: float, controllers: str | None, cluster: ClusterOptions) -> None:
+    """Show brokers, quorum, partitions and log directories.
+
+    With --bootstrap-controller it shows the quorum and the features alone, also where no broker runs.
+    """
 
     async def work(admin: "Admin") -> ClusterFacts:
         topics = await admin.list_topics(internal=True)
@@ -53,7 +59,23 @@ def status(watch: bool, interval: float, cluster: ClusterOptions) -> None:
         row = summary(facts)
         cluster.emit([row], lambda: _show(facts, row))
 
-    cluster.show(work, present, watch=watch, interval=interval)
+    async def ask_controllers(admin: "ControllerAdmin") -> "tuple[QuorumDescription, FeatureDescription]":
+        return await admin.describe_quorum(), await admin.describe_features()
+
+    def present_quorum(answer: "tuple[QuorumDescription, FeatureDescription]") -> None:
+        quorum, features = answer
+        row = {"quorum": _quorum_row(quorum), "features": _feature_row(features)}
+
+        def text() -> None:
+            _show_quorum(quorum)
+            _show_features(features)
+
+        cluster.emit([row], text)
+
+    if controllers is not None:
+        cluster.show_controllers(controllers, ask_controllers, present_quorum, watch=watch, interval=interval)
+    else:
+        cluster.show(work, present, watch=watch, interval=interval)
 
 
 @click.command
@@ -102,11 +124,7 @@ def summary(facts: ClusterFacts) -> Row:
             for broker in facts.cluster.brokers
         ],
         "quorum": _quorum_row(facts.quorum),
-        "features": {
-            "epoch": facts.features.epoch,
-            "finalized": dict(sorted(facts.features.finalized.items())),
-            "supported": {name: list(levels) for name, levels in sorted(facts.features.supported.items())},
-        },
+        "features": _feature_row(facts.features),
         "topics": len(facts.topics),
         "partitions": len(partitions),
         "offline_partitions": sum(partition.leader == NO_NODE for partition in partitions),
@@ -150,6 +168,14 @@ def _quorum_row(quorum: "QuorumDescription | None") -> Row | None:
     }
 
 
+def _feature_row(features: "FeatureDescription") -> Row:
+    return {
+        "epoch": features.epoch,
+        "finalized": dict(sorted(features.finalized.items())),
+        "supported": {name: list(levels) for name, levels in sorted(features.supported.items())},
+    }
+
+
 def _replica_row(quorum: "QuorumDescription", replica: "QuorumReplica") -> Row:
     endpoints = quorum.endpoints.get(replica.node_id, ())
     return {
@@ -184,6 +210,11 @@ def _show_quorum(quorum: "QuorumDescription") -> None:
         print()
 
 
+def _show_features(features: "FeatureDescription") -> None:
+    levels = [f"{name}={level}" for name, level in sorted(features.finalized.items())]
+    print(f"Features: {', '.join(levels) or 'none'}")
+
+
 def _show_lacking(rows: list[Row]) -> None:
     if not rows:
         print("Every partition has a leader and all its replicas in sync.")
@@ -209,8 +240,7 @@ def _show(facts: ClusterFacts, row: Row) -> None:
     print(f"Cluster {row['cluster_id']}; {controller}")
     if facts.quorum is not None:
         _show_quorum(facts.quorum)
-    levels = [f"{name}={level}" for name, level in sorted(facts.features.finalized.items())]
-    print(f"Features: {', '.join(levels) or 'none'}")
+    _show_features(facts.features)
     partitions = sum(len(topic.partitions) for topic in facts.topics)
     print(
         f"{plural(len(facts.topics), 'topic')}, {plural(partitions, 'partition')}, "

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from riverlog.cli.cluster_options import ClusterOptions, cluster_options, run
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.metadata_records import described
-from riverlog.cli.refusals import client_errors
 from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.cli.terminal.options import controller_option
 from riverlog.cli.terminal.render import Row, plural
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from riverlog import Admin
     from riverlog.client.admin.admin import ClusterDescription
     from riverlog.client.network.cluster import Topic
-    from riverlog.metadata.image import MetadataImage
 
 
 class MetadataFacts(NamedTuple):
@@ -61,17 +59,9 @@ def metadata(records: bool, controllers: str | None, cluster: ClusterOptions) ->
 def _show_records(controllers: str | None, cluster: ClusterOptions) -> None:
     """Print a line for each record that the committed metadata add up to."""
     from riverlog.cli.metadata_reader import read_metadata
-    from riverlog.client.admin.controllers import ControllerAdmin
     from riverlog.metadata.snapshot import snapshot_records
 
-    client = cluster.client_at(ControllerAdmin, controllers or ",".join(cluster.ask(_controllers)))
-
-    async def work() -> "MetadataImage":
-        async with client as admin:
-            return await read_metadata(admin)
-
-    with client_errors():
-        image = run(work())
+    image = cluster.ask_controllers(controllers or ",".join(cluster.ask(_controllers)), read_metadata)
     rows: list[Row] = [{"type": type_, **fields} for type_, fields, _ in map(described, snapshot_records(image))]
     cluster.emit(rows, lambda: _show_rows(rows))
 

@@ -6,9 +6,8 @@ from uuid import UUID
 
 import click
 
-from riverlog.cli.cluster_options import ClusterOptions, cluster_options, run
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.first_controllers import FORM, directory_of
-from riverlog.cli.refusals import client_errors
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.options import INT32_MAX, Argument, confirm, controller_option, yes_option
 from riverlog.model.quorum_settings import read_voters
@@ -112,18 +111,7 @@ def _ask(
     question: "Callable[[Admin | ControllerAdmin], Awaitable[T]]", controllers: str | None, cluster: ClusterOptions
 ) -> T:
     """Ask through brokers, or the controllers that are named."""
-    if controllers is None:
-        return cluster.ask(question)
-    from riverlog.client.admin.controllers import ControllerAdmin
-
-    client = cluster.client_at(ControllerAdmin, controllers)
-
-    async def work() -> T:
-        async with client as admin:
-            return await question(admin)
-
-    with client_errors():
-        return run(work())
+    return cluster.ask(question) if controllers is None else cluster.ask_controllers(controllers, question)
 
 
 def _directory(replicas: "tuple[QuorumReplica, ...]", node_id: int, does: str, typed: str) -> UUID:
