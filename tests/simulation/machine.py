@@ -101,6 +101,9 @@ class SteppingWorkers:
         job.driver = loop.create_task(self._drive(job))
         return job.done
 
+    def close(self) -> None:
+        """Leave what is under way to `abandon`."""
+
     def pause(self) -> None:
         """Make the loop go on, if this is a worker's thread."""
         job: _Job | None = getattr(self._local, "job", None)

@@ -6,7 +6,7 @@ known. What is not known may still be done later, so it lets that topic be. In t
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -27,6 +27,8 @@ from riverlog.wire.messages.incremental_alter_configs import (
 )
 from tests.simulation.cluster.hosts import ClientHost
 
+GROUP: Final = "readers"
+Place = tuple[TopicPartition, int]
 _ANSWER_SECONDS: Final = 8.0
 _CONNECT_SECONDS: Final = 2.0
 _UNKNOWN: Final = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION, ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -50,8 +52,10 @@ class Acknowledged:
     """What was acknowledged to the clients and shown to them."""
 
     topics: dict[str, KnownTopic] = field(default_factory=dict)
-    records: dict[tuple[TopicPartition, int], bytes] = field(default_factory=dict)
-    shown: dict[tuple[TopicPartition, int], bytes] = field(default_factory=dict)
+    records: dict[Place, bytes] = field(default_factory=dict)
+    shown: dict[Place, bytes] = field(default_factory=dict)
+    given: dict[Place, bytes] = field(default_factory=dict)
+    """What was shown to members of the group."""
     sent: set[bytes] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -205,6 +209,41 @@ async def consume(host: ClientHost, bootstrap: list[str], topic: str, ledger: Ac
                             ledger.counts["altered"] += 1
         except KafkaError:
             await asyncio.sleep(host.random.random())
+
+
+async def consume_in_group(host: ClientHost, bootstrap: list[str], topic: str, ledger: Acknowledged) -> None:
+    """Read as a member of the group, leave and come back, and note what was shown; what was dealt with is committed."""
+    while True:
+        try:
+            async with Consumer(
+                bootstrap,
+                group=GROUP,
+                auto_offset_reset="earliest",
+                auto_commit_interval_ms=500,
+                session_timeout_ms=6_000,
+                heartbeat_interval_ms=1_000,
+                request_timeout_ms=3_000,
+                ports=host.ports(),
+            ) as consumer:
+                consumer.subscribe([topic])
+                ends_at = asyncio.get_running_loop().time() + 2 + host.random.random() * 15
+                while asyncio.get_running_loop().time() < ends_at:
+                    for record in await consumer.poll():
+                        ledger.counts["shown to the group"] += 1
+                        place = (TopicPartition(record.topic, record.partition), record.offset)
+                        ledger.given[place] = record.value or b""
+        except KafkaError:
+            ledger.counts["groups asked in vain"] += 1
+            await asyncio.sleep(host.random.random())
+
+
+def wrong_commits(ledger: Acknowledged, committed: dict[TopicPartition, int], found: Iterable[Place]) -> list[str]:
+    """Return what lies below a committed offset and was given to no member of the group."""
+    return [
+        f"{partition} at {offset} was given to nobody, and {committed[partition]} is committed"
+        for partition, offset in found
+        if offset < committed[partition] and (partition, offset) not in ledger.given
+    ]
 
 
 def wrong_topics(ledger: Acknowledged, image: MetadataImage) -> list[str]:

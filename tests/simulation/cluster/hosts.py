@@ -11,13 +11,14 @@ from typing import Any, Final, TypeVar
 
 from riverlog.client.ports import Ports
 from riverlog.controller.broker_session import NotRegistered
+from riverlog.model.ports import Workers
 from riverlog.model.settings import NodeSettings
 from riverlog.node import Node
 from riverlog.node_controller import NotJoined
 from riverlog.node_world import World
 from tests.simulation.cluster.universe import ProcessLoop, Universe
 from tests.simulation.cluster.wires import HostNetwork, Wires
-from tests.simulation.machine import OneLife
+from tests.simulation.machine import OneLife, SteppingWorkers
 from tests.support.disk import Crashed, MemoryDisk
 from tests.support.world import SECRET
 
@@ -124,7 +125,9 @@ class NodeHost(Host):
         disk: MemoryDisk,
         settings: Callable[[], NodeSettings],
         blame: Callable[[str], None],
+        steps_in_work: bool = False,
     ) -> None:
+        """Describe a host. With `steps_in_work` the loop goes on between any two calls to the disk of a worker."""
         super().__init__(f"n{node_id}", universe, wires, seed)
         self.id = node_id
         self.disk = disk
@@ -142,6 +145,8 @@ class NodeHost(Host):
         self._crash_in: int | None = None
         self._stall: tuple[int, float] | None = None
         self._is_looked_at = False
+        self._steps_in_work = steps_in_work
+        self._threads: SteppingWorkers | None = None
 
     def start(self) -> None:
         """Start the node."""
@@ -195,11 +200,14 @@ class NodeHost(Host):
             self._is_looked_at = False
 
     async def _live(self, loop: ProcessLoop) -> None:
+        workers: Workers = ProcessWorkers(loop, self)
+        if self._steps_in_work:
+            workers = self._threads = SteppingWorkers(self.disk, self.random)
         world = World(
             clock=ProcessClock(loop, self),
             disk=OneLife(self.disk),
             network=HostNetwork(self.wires, self.name, loop),
-            workers=ProcessWorkers(loop, self),
+            workers=workers,
             random=self.random,
             secret=SECRET,
         )
@@ -233,10 +241,17 @@ class NodeHost(Host):
         self.node = None
         self.is_serving = False
         self._crash_in = self._stall = None
+        if self._threads is not None:  # one of them may be where this is called
+            self.universe.after(0.0, self._threads.abandon)
+            self._threads = None
 
     def _step(self, _kind: str, _path: str) -> None:
         """Before each call to the disk: let the power fail, or time pass."""
-        if self._is_looked_at or self.loop is None:
+        if self._is_looked_at:
+            return
+        if self._threads is not None:
+            self._threads.pause()
+        if self.loop is None:
             return
         if self._stall is not None:
             steps, seconds = self._stall

@@ -46,6 +46,8 @@ class Plan:
     combined: bool
     """Whether the first brokers are controllers, too."""
     snapshot_bytes: int
+    steps_in_work: bool
+    """Whether the loop goes on between any two calls to the disk of a worker."""
     steps: tuple[Step, ...]
 
     def with_steps(self, steps: tuple[Step, ...]) -> "Plan":
@@ -78,5 +80,6 @@ def draw_plan(seed: int, only: tuple[str, ...] | None = None) -> Plan:
         brokers=random.choice((2, 3)),
         combined=random.random() < 0.4,
         snapshot_bytes=random.choice((2_048, 20_000, 10**8)),
+        steps_in_work=random.random() < 0.3,
         steps=tuple(steps),
     )

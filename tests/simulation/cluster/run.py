@@ -10,7 +10,17 @@ from typing import Final, Self
 from riverlog.client.consumer.consumer import Consumer
 from riverlog.client.errors import KafkaError
 from riverlog.model.ids import Address, TopicPartition
-from tests.simulation.cluster.clients import Acknowledged, Administrator, consume, produce, wrong_topics
+from tests.simulation.cluster.clients import (
+    GROUP,
+    Acknowledged,
+    Administrator,
+    Place,
+    consume,
+    consume_in_group,
+    produce,
+    wrong_commits,
+    wrong_topics,
+)
 from tests.simulation.cluster.hosts import ClientHost, NodeHost
 from tests.simulation.cluster.invariants import Checker, content_of
 from tests.simulation.cluster.plan import SECONDS, Plan, Step, draw_plan
@@ -63,6 +73,7 @@ class ClusterRun:
                 disk=formatted.disks[node],
                 settings=lambda node=node: formatted.settings(node),  # type: ignore[misc]
                 blame=self.report,
+                steps_in_work=plan.steps_in_work,
             )
             for node in plan.roles
         }
@@ -144,7 +155,10 @@ class ClusterRun:
             host.do(produce(host, bootstrap, LOAD, self.ledger))
         consumer = self.client("consumer")
         consumer.do(consume(consumer, bootstrap, LOAD, self.ledger, PARTITIONS))
-        return [*admins, *producers, consumer]
+        members = [self.client(f"member{number}") for number in range(2)]
+        for host in members:
+            host.do(consume_in_group(host, bootstrap, LOAD, self.ledger))
+        return [*admins, *producers, consumer, *members]
 
     def client(self, name: str) -> ClientHost:
         """Return a host for a client."""
@@ -284,7 +298,9 @@ class ClusterRun:
         if not self.until(reading.done, HEAL_SECONDS):
             self.report("the records cannot be read")
             return
-        found = reading.result()
+        found, committed = reading.result()
+        for wrong in wrong_commits(self.ledger, committed, found):
+            self.report(wrong)
         for (partition, offset), value in {**self.ledger.shown, **self.ledger.records}.items():
             if found.get((partition, offset)) != value:
                 self.report(f"{partition} at {offset} is {found.get((partition, offset))!r} instead of {value!r}")
@@ -294,12 +310,14 @@ class ClusterRun:
         if self.ledger.counts["altered"]:
             self.report("a record was altered after it was shown")
 
-    async def _read_all(self, host: ClientHost) -> dict[tuple[TopicPartition, int], bytes]:
-        found: dict[tuple[TopicPartition, int], bytes] = {}
+    async def _read_all(self, host: ClientHost) -> tuple[dict[Place, bytes], dict[TopicPartition, int]]:
+        """Return all records, and what the group has committed."""
+        found: dict[Place, bytes] = {}
         names = [TopicPartition(LOAD, index) for index in range(PARTITIONS)]
+        bootstrap = [str(address) for address in self.brokers]
         while True:
             try:
-                async with Consumer([str(each) for each in self.brokers], ports=host.ports()) as consumer:
+                async with Consumer(bootstrap, group=GROUP, auto_commit=False, ports=host.ports()) as consumer:
                     consumer.assign(names)
                     await consumer.seek_to_beginning(*names)
                     ends = await consumer.end_offsets(names)
@@ -307,7 +325,8 @@ class ClusterRun:
                         for record in await consumer.poll():
                             place = TopicPartition(record.topic, record.partition)
                             found[place, record.offset] = record.value or b""
-                    return found
+                    commits = await consumer.committed(*names)
+                    return found, {name: 0 if each is None else each.offset for name, each in commits.items()}
             except KafkaError:
                 self.ledger.counts["reads repeated"] += 1
 

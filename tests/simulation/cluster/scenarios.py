@@ -12,9 +12,14 @@ from tests.simulation.cluster.run import ClusterRun
 BROKER = 11
 
 
+def quiet(seed: int, *, controllers: int) -> Plan:
+    """Return a cluster to which nothing happens."""
+    return Plan(seed, controllers, brokers=2, combined=False, snapshot_bytes=10**8, steps_in_work=False, steps=())
+
+
 def late_heartbeat(seed: int) -> list[str]:
     """A heartbeat of a broker's earlier process comes when the next one has registered, and asks to be let go."""
-    run = ClusterRun(Plan(seed, controllers=1, brokers=2, combined=False, snapshot_bytes=10**8, steps=()))
+    run = ClusterRun(quiet(seed, controllers=1))
     broker, controller = run.nodes[BROKER], run.nodes[1]
 
     async def say(host: ClientHost, epoch: int) -> int:
@@ -47,7 +52,7 @@ def late_heartbeat(seed: int) -> list[str]:
 
 def lost_answer(seed: int) -> list[str]:
     """The answer to a forwarded request is lost, and then the controller that has carried it out."""
-    run = ClusterRun(Plan(seed, controllers=3, brokers=2, combined=False, snapshot_bytes=10**8, steps=()))
+    run = ClusterRun(quiet(seed, controllers=3))
     with run:
         run.start()
         active, broker = run.active(), run.nodes[BROKER]

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 TURNS_WITHOUT_TIME_MAX: Final = 100_000
 _RESOLUTION: Final = 1e-6
-_FOREVER: Final = 24 * 3600.0
+_WAITS_ON_THE_WAY_OUT_MAX: Final = 100
 
 
 class ProcessLoop(asyncio.BaseEventLoop):
@@ -86,13 +86,18 @@ class ProcessLoop(asyncio.BaseEventLoop):
             self._bury()
 
     def _bury(self) -> None:
+        """Close all coroutines; what they begin on their way out is closed as well."""
         self.set_exception_handler(lambda _loop, _context: None)
-        for task in sorted(asyncio.all_tasks(self), key=lambda task: int(task.get_name().rpartition("-")[2])):
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
-            try:
-                task.get_coro().close()
-            except BaseException:  # it may wait on its way out, and nobody runs it
-                pass
+        buried = set[asyncio.Task[Any]]()
+        events._set_running_loop(self)
+        try:
+            while left := asyncio.all_tasks(self) - buried:
+                for task in sorted(left, key=lambda task: int(task.get_name().rpartition("-")[2])):
+                    task._log_destroy_pending = False  # type: ignore[attr-defined]
+                    _close(task.get_coro())
+                buried |= left
+        finally:
+            events._set_running_loop(None)
         self._thread_id = None
         self.close()
 
@@ -186,3 +191,13 @@ class _NothingToRead:
 
     def close(self) -> None:
         """Hold nothing."""
+
+
+def _close(coroutine: Any) -> None:
+    """End a coroutine that may wait on its way out, again and again: nobody runs it any more."""
+    try:
+        for _ in range(_WAITS_ON_THE_WAY_OUT_MAX):
+            coroutine.throw(asyncio.CancelledError())
+        coroutine.close()
+    except BaseException:  # its end
+        return
