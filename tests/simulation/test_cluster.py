@@ -1,8 +1,11 @@
 """A short simulation of clusters of whole nodes; the long one is `make sim ONLY=clusters`."""
 
+from dataclasses import replace
+
 import pytest
 
-from tests.simulation.cluster.run import simulate_cluster
+from tests.simulation.cluster.plan import draw_plan
+from tests.simulation.cluster.run import ClusterRun, simulate_cluster
 from tests.simulation.cluster.scenarios import late_heartbeat, lost_answer
 from tests.simulation.cluster.switches import SWITCHES, Switch, noticed
 
@@ -16,6 +19,12 @@ def test_a_cluster_keeps_its_promises(seed: int) -> None:
     assert outcome.violations == []
     assert outcome.counts["changes"] > 0
     assert outcome.counts["records"] > 0
+
+
+def test_a_snapshot_is_fetched_while_an_own_one_is_written() -> None:
+    """Both are files of one folder, worked on beside the loop."""
+    plan = replace(draw_plan(4), steps_in_work=True, snapshot_bytes=2_048)
+    assert ClusterRun(plan).run().violations == []
 
 
 def test_a_run_is_determined_by_its_seed() -> None:

@@ -259,19 +259,22 @@ class MetadataLog:
 
         try:
             size = await self._workers.run(write)
-            if storage.log.log_start_offset > end:  # another one was fetched meanwhile
+            if storage.is_replaced(end):
                 return
             storage.snapshots[snapshot] = size
             self.snapshot_at = self._clock.monotonic()
             quorum.snapshot_taken(snapshot, size)
             # Only the last segment can end with a torn batch: none may be under way when another one is begun.
             await quorum.between_writes(partial(self._begin_behind, snapshot))
-            while quorum.failure is None and storage.has_needless_segments(end):
+            while quorum.failure is None and not storage.is_replaced(end):
+                if not storage.has_needless_segments(end):
+                    storage.remove_older_snapshots()
+                    break
                 await self._workers.run(storage.sync_names)
-                storage.delete_segment(end)
-            storage.remove_older_snapshots()
+                if not storage.is_replaced(end):
+                    storage.delete_segment(end)
         except OSError as error:
-            if not may_pass(error):
+            if not may_pass(error) and not (isinstance(error, FileNotFoundError) and storage.is_replaced(end)):
                 quorum.fail(error)
             # Otherwise all is as it was, and the next occasion tries again.
         finally:

@@ -6,6 +6,7 @@ a torn write can only be the last batch, and a bad batch with a good one behind 
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from riverlog.controller.folder_check import CheckedFolder, voters_in_snapshot
@@ -60,6 +61,8 @@ class MetadataStorage:
         self.snapshots = snapshots
         """The size in bytes of each snapshot, oldest first."""
         self.note_flushed = note_flushed
+        self.is_being_replaced = False
+        """A fetched snapshot takes the place of all files, beside the loop: nothing else of them counts."""
         self.lost_names: OSError | None = None
         """Names may be gone from the medium, perhaps that of the segment that is written to: no flush counts."""
         self._lower_flushed = lower_flushed
@@ -209,6 +212,7 @@ class MetadataStorage:
 
     def install(self, snapshot: SnapshotId) -> None:
         """Put a snapshot that was fetched in the place of the whole log, durably; waits for the disk."""
+        self.is_being_replaced = True
         path = self.path_of(snapshot)
         file = self.disk.open(path + _PART_SUFFIX)
         try:
@@ -222,10 +226,16 @@ class MetadataStorage:
         kept = (QUORUM_STATE_FILE, PARTITION_FILE, snapshot_name(snapshot))
         for name in self.disk.list(self.folder):
             if name not in kept:
-                self.disk.remove(f"{self.folder}/{name}")
+                with suppress(FileNotFoundError):  # a snapshot of this node's own may be written meanwhile
+                    self.disk.remove(f"{self.folder}/{name}")
         self.log = _open_log(self.disk, self._clock, self.folder, self._config, snapshot.end_offset)
         self.log.flush()
         self.snapshots = {snapshot: size}
+        self.is_being_replaced = False
+
+    def is_replaced(self, end: Offset) -> bool:
+        """Return whether a fetched snapshot makes those that end there needless, or is about to."""
+        return self.is_being_replaced or self.log.log_start_offset > end
 
     def read_snapshot(self, snapshot: SnapshotId, position: int, bytes_max: int) -> bytes:
         """Read a piece of a snapshot; waits for the disk."""
