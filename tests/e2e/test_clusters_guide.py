@@ -89,7 +89,7 @@ def test_the_way_from_one_node_to_five_and_back_to_three(folder: Path) -> None:
 ALONE: Final = """
 riverlog serve --config n1.properties --set listeners=PLAINTEXT://127.0.0.1:9192 --set controller.listener.names= \\
   --set controller.quorum.bootstrap.servers= > n1.out 2>> n1.log & echo $! > n1.pid
-until grep -q "riverlog ready" n1.out; do kill -0 $(cat n1.pid); sleep 0.1; done
+until grep -qs "riverlog ready" n1.out; do kill -0 $(cat n1.pid); sleep 0.1; done
 riverlog topics create orders
 echo kept | riverlog produce orders
 stop 1
