@@ -104,6 +104,9 @@ class ClusterRun:
         """Run it all."""
         with self:
             self._run()
+        self._trace.update(f"{self.universe.now} {self.universe.turns} {self.ledger.records}".encode())
+        for batch in self.checker.log.batches.values():
+            self._trace.update(batch)
         return ClusterOutcome(self.plan.seed, self.violations, self.ledger.counts, self.plan, self._trace.hexdigest())
 
     def start(self) -> None:
