@@ -5,12 +5,14 @@ the disk or the network.
 """
 
 import asyncio
+import errno
 from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, Final, TypeVar
 
 from riverlog.client.ports import Ports
 from riverlog.controller.broker_session import NotRegistered
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ports import Workers
 from riverlog.model.settings import NodeSettings
 from riverlog.node import Node
@@ -180,6 +182,11 @@ class NodeHost(Host):
         """Make the process stand still in the middle of a turn, at a call to the disk."""
         self._stall = (steps, seconds)
 
+    def fill_disk(self, steps: int, seconds: float) -> None:
+        """Have no room on the disk for a while, from one of the next writes on."""
+        self.disk.fail(steps, errno.ENOSPC, on=("write",), lasting=True)
+        self.universe.after(seconds, self.disk.heal)
+
     def stop(self) -> None:
         """Ask the node to end in good order."""
         if self.loop is not None and self.node is not None and self.is_serving:
@@ -190,6 +197,7 @@ class NodeHost(Host):
         """End all trouble that is still to come."""
         self._crash_in = self._stall = None
         self.worker_seconds_max = 0.004
+        self.disk.heal()
 
     def look(self, reading: Callable[[], T]) -> T:
         """Read the disk as if nobody did."""
@@ -219,12 +227,14 @@ class NodeHost(Host):
         except Exception as error:
             if loop.is_dead:
                 raise
-            self._blame(f"{self.name} does not start: {error!r}")
+            if not _is_for_want_of_room(error):
+                self._blame(f"{self.name} does not start: {error!r}")
             reason = error
         else:
             self.is_serving = True
             reason = await node.run()
-            self._blame(f"{self.name} ended by itself: {reason!r}")
+            if not _is_for_want_of_room(reason):
+                self._blame(f"{self.name} ended by itself: {reason!r}")
         if not loop.is_dead:
             self.universe.after(0.0, lambda: self._end_by_itself(loop))
 
@@ -296,6 +306,11 @@ class ClientHost(Host):
 
     def _unexpected(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self._blame(f"{self.name}: {context['message']} {context.get('exception')!r}")
+
+
+def _is_for_want_of_room(error: BaseException) -> bool:
+    is_refused = isinstance(error, Refusal) and error.code is ErrorCode.KAFKA_STORAGE_ERROR
+    return is_refused or (isinstance(error, OSError) and error.errno == errno.ENOSPC)
 
 
 def _succeed(done: "asyncio.Future[T]", result: T) -> None:

@@ -19,6 +19,7 @@ FAULTS: Final = (
     "reset",
     "slow link",
     "slow disk",
+    "full disk",
     "active controller",
 )
 SECONDS: Final = 25.0

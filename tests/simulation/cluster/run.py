@@ -220,6 +220,8 @@ class ClusterRun:
                 self.wires.slow[host.name] = step.amount**2 * 0.5
             case "slow disk":
                 host.worker_seconds_max = step.amount * 0.3
+            case "full disk" if host.is_up:
+                host.fill_disk(int(step.amount * 10), self._random.random() * 3)
             case "heal":
                 self.wires.heal()
             case _:
