@@ -85,3 +85,26 @@ def test_a_fetched_snapshot_takes_the_place_of_all() -> None:
     assert storage.read_snapshot(SNAPSHOT, 40, 1_000) == content[40:1_040]
     add(storage, 4, epoch=5)
     assert levels(opened(disk), 50) == [4]
+
+
+def test_an_own_snapshot_that_is_written_meanwhile_is_in_nobodys_way() -> None:
+    disk = MemoryDisk()
+    storage = opened(disk)
+    add(storage, 1, 2)
+    own = SnapshotId(Offset(2), LeaderEpoch(1))
+    storage.write_snapshot(own, content_of(level(2)))
+    storage.write_part(SNAPSHOT, 0, content_of(level(3)))
+    seen = []
+
+    def remove_first(kind: str, path: str) -> None:
+        """Remove the file that is to be removed, as whoever has written it may."""
+        if kind == "remove" and path == storage.path_of(own) and not seen:
+            seen.append(storage.is_replaced(own.end_offset))
+            disk.remove(path)
+
+    assert not storage.is_replaced(own.end_offset)
+    disk.before_step = remove_first
+    storage.install(SNAPSHOT)
+    assert seen == [True]
+    assert storage.is_replaced(own.end_offset)
+    assert not storage.is_replaced(SNAPSHOT.end_offset)
