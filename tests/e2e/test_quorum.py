@@ -219,7 +219,8 @@ def test_a_quorum_of_one_grows_to_five_and_shrinks_to_three_under_load(tmp_path:
 def test_full_load_on_combined_nodes_brings_no_election(tmp_path: Path) -> None:
     async def scenario(cluster: ClusterProcesses) -> int:
         async with Admin(cluster.bootstrap()) as admin:
-            await admin.create_topic("load", partitions=6)
+            small = {"retention.bytes": "30000000", "segment.bytes": "10000000"}  # the long form writes for minutes
+            await admin.create_topic("load", partitions=6, configs=small)
         sent, ends_at = 0, time.monotonic() + LOAD_SECONDS
         async with Producer(cluster.bootstrap(), linger_ms=5) as producer:
             while time.monotonic() < ends_at:
@@ -231,7 +232,8 @@ def test_full_load_on_combined_nodes_brings_no_election(tmp_path: Path) -> None:
             await producer.flush()
         return sent
 
-    with ClusterProcesses(tmp_path, {1: BOTH, 2: BOTH, 3: BOTH}) as cluster:
+    settings = {"log.retention.check.interval.ms": "1000", "log.segment.delete.delay.ms": "0"}
+    with ClusterProcesses(tmp_path, {1: BOTH, 2: BOTH, 3: BOTH}, settings=settings) as cluster:
         cluster.start()
         before = cluster.elections()
         sent = asyncio.run(scenario(cluster))
