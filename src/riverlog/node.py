@@ -193,7 +193,7 @@ class Node:
         server = self._open_server(parts, part)
         await self._open_metrics(parts.metrics)
         self._open_checkpoints()
-        self._registration = BrokerRegistration(self._settings, self._world, self._registry, part)
+        self._registration = BrokerRegistration(self._settings, self._world, self._registry, part, replaced=self._fail)
         await self._registration.join(self.endpoints, parts.assignment, self._run_beside)
         server.serve()
         upkeep = Upkeep(

@@ -235,6 +235,7 @@ class ControllerPart:
         lost_dirs: Callable[[], tuple[UUID, ...]],
         *,
         previous_epoch: int,
+        replaced: Callable[[Exception], None],
     ) -> "BrokerSession":
         """Return the session of this node's broker with the active controller."""
         from riverlog.controller.broker_session import BrokerIdentity, BrokerSession
@@ -258,6 +259,7 @@ class ControllerPart:
             lost_dirs,
             heartbeat_seconds=settings.broker_heartbeat_interval_ms / _MILLISECONDS,
             registration_seconds=settings.initial_broker_registration_timeout_ms / _MILLISECONDS,
+            replaced=replaced,
         )
 
     async def close(self) -> None:

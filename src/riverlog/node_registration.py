@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 class BrokerRegistration:
     """Says to the cluster that this broker is there, and which log directories it has."""
 
-    def __init__(self, settings: NodeSettings, world: World, registry: PartitionRegistry, part: ControllerPart) -> None:
+    def __init__(
+        self,
+        settings: NodeSettings,
+        world: World,
+        registry: PartitionRegistry,
+        part: ControllerPart,
+        replaced: Callable[[Exception], None],
+    ) -> None:
+        """Build it; `replaced` is called when the cluster knows another process as this broker, or none."""
+        self._replaced = replaced
         self._settings = settings
         self._world = world
         self._registry = registry
@@ -46,7 +55,12 @@ class BrokerRegistration:
             epoch = await self._register_alone(incarnation_id, endpoints, assignment)
         else:
             session = self._part.session(
-                incarnation_id, endpoints, self._online, self._lost, previous_epoch=self._previous_epoch()
+                incarnation_id,
+                endpoints,
+                self._online,
+                self._lost,
+                previous_epoch=self._previous_epoch(),
+                replaced=self._replaced,
             )
             await session.register()
             epoch, self._session = session.epoch, session

@@ -110,7 +110,8 @@ async def read_for_ever(node: Node, name: str, life: int) -> None:
             consumer.assign([TopicPartition(name, 0), TopicPartition(name, 1)])
             while True:
                 for record in await consumer.poll(timeout_ms=1_000):
-                    assert (record.value or b"").startswith(b"%d " % life)
+                    # It reads by name: where it was slow, that is another topic by now.
+                    assert (record.value or b"").startswith((b"%d " % life, b"of another topic"))
 
 
 async def be_honest(node: Node, over: asyncio.Event) -> int:

@@ -1,5 +1,8 @@
 """A short simulation of clusters of whole nodes; the long one is `make sim ONLY=clusters`."""
 
+import gc
+import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -8,6 +11,15 @@ from tests.simulation.cluster.plan import draw_plan
 from tests.simulation.cluster.run import ClusterRun, simulate_cluster
 from tests.simulation.cluster.scenarios import late_heartbeat, lost_answer
 from tests.simulation.cluster.switches import SWITCHES, Switch, noticed
+
+
+@pytest.fixture(autouse=True)
+def processes_that_ended_are_forgotten_here() -> Iterator[None]:
+    """Have what dead processes were about to do collected now: in another test it would be a warning."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        gc.collect()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -77,8 +77,13 @@ class BrokerSession:
         *,
         heartbeat_seconds: float,
         registration_seconds: float,
+        replaced: Callable[[Exception], None],
     ) -> None:
-        """Build a session; the log directories that are online, and those that failed, are asked for each time."""
+        """Build a session; the log directories that are online, and those that failed, are asked for each time.
+
+        `replaced` is called when the cluster knows another process as this broker, or none.
+        """
+        self._replaced = replaced
         self.epoch = -1
         self.is_fenced = True
         self._identity = identity
@@ -144,7 +149,7 @@ class BrokerSession:
 
     async def unfenced(self) -> None:
         """Wait until the controller lets this broker lead."""
-        while self.is_fenced:
+        while self.is_fenced and not self._may_stop:
             self._changed.clear()
             await self._changed.wait()
 
@@ -179,6 +184,13 @@ class BrokerSession:
             self._logger.warning("no heartbeat", detail=refusal.message)
             self._is_unheard = request.want_shut_down
             self._changed.set()
+            return
+        if response.error_code == ErrorCode.STALE_BROKER_EPOCH:
+            who, self._may_stop = self._identity, True
+            self._changed.set()
+            if not self._leaving:
+                what = f"another process has registered as broker {who.node_id} of the cluster {who.cluster_id}"
+                self._replaced(NotRegistered(f"{what}, or it was unregistered; this one must not serve its partitions"))
             return
         if response.error_code != ErrorCode.NONE:
             self._logger.warning("heartbeat refused", error=ErrorCode(response.error_code).title)

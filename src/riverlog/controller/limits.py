@@ -19,3 +19,9 @@ PEER_ANSWERS_MAX: Final = 32
 
 RECORDS_UNTIL_KEPT: Final = 20_000
 """Records in the view after which its objects are left out of Python's search for cycles: they are in none."""
+
+METADATA_BATCH_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of what was submitted together that go into one batch, as in Kafka; what is beyond goes into the next."""
+
+PEER_CONNECTIONS_MAX: Final = 128
+"""Connections to other controllers that are kept open; beyond it the one that was used longest ago is closed."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from riverlog.controller.limits import METADATA_BATCH_BYTES
 from riverlog.controller.quorum import MetadataQuorum
 from riverlog.controller.snapshot_files import encode_snapshot
 from riverlog.controller.storage import MetadataStorage
@@ -152,13 +153,17 @@ class MetadataLog:
         if not self._waiting or not self._leads or self._refusal is not None:
             return None
         if self._batch is None:
-            builder, now_ms, count = BatchBuilder(), self._clock.wall_ms(), 0
+            builder, now_ms, count, size = BatchBuilder(), self._clock.wall_ms(), 0, 0
             for submitted in self._waiting:
                 if builder.count and builder.count + len(submitted.records) > RECORDS_PER_BATCH_MAX:
                     break
                 for record in submitted.records:
-                    builder.append(None, encode_record(record), timestamp_ms=now_ms)
+                    value = encode_record(record)
+                    builder.append(None, value, timestamp_ms=now_ms)
+                    size += len(value)
                 count += 1
+                if size > METADATA_BATCH_BYTES:
+                    break
             self._batch = (count, memoryview(builder.build(leader_epoch=self.quorum.epoch)))
         return self._batch[1]
 
@@ -231,7 +236,8 @@ class MetadataLog:
     def begin_snapshot(self, image: MetadataImage, end: Offset) -> None:
         """Write a snapshot of this image, which all records below `end` came to, and let go of what it replaces."""
         newest = self.storage.newest_snapshot
-        if self._snapshotting is None and (newest is None or newest.end_offset < end):
+        is_new = newest is None or newest.end_offset < end
+        if self._snapshotting is None and is_new and not self.quorum.is_installing:
             self._snapshotting = asyncio.get_running_loop().create_task(self._write_snapshot(image, end))
 
     @property
@@ -279,6 +285,7 @@ class MetadataLog:
             # Otherwise all is as it was, and the next occasion tries again.
         finally:
             self._snapshotting = None
+            quorum.write_soon()  # a snapshot that was fetched may be waiting
 
     def _begin_behind(self, snapshot: SnapshotId) -> None:
         """Begin the log behind a snapshot of this node's own, unless it begins behind a fetched one by now."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from riverlog.client.errors import ConnectionRefused, KafkaError, TimedOut, Unreachable
 from riverlog.client.network.connection import Connection
+from riverlog.controller.limits import PEER_CONNECTIONS_MAX
 from riverlog.controller.peer_answers import PeerAnswers
 from riverlog.controller.quorum_ports import ForeignCluster, NobodyListens, NoResponse, Unsupported
 from riverlog.model.errors import ErrorCode
@@ -100,6 +101,7 @@ class Peers:
         key = (address, lane)
         known = self._connections.get(key)
         if known is not None and not known.closed:
+            self._connections[key] = self._connections.pop(key)  # the one used last is the last
             return known
         opening = self._opening.get(key)
         if opening is None:
@@ -132,7 +134,11 @@ class Peers:
     def _opened(self, key: tuple[Address, Lane], opening: "asyncio.Task[Connection]") -> None:
         del self._opening[key]
         if not opening.cancelled() and opening.exception() is None:
+            self._connections.pop(key, None)
             self._connections[key] = opening.result()
+            while len(self._connections) > PEER_CONNECTIONS_MAX:
+                oldest = next(iter(self._connections))
+                self._connections.pop(oldest).close()
 
 
 def _knows_pre_vote(connection: Connection) -> bool:

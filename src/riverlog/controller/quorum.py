@@ -138,8 +138,6 @@ class MetadataQuorum:
         self._election_began: Instant | None = None
         self._logger = get_logger("riverlog.quorum")
 
-    # -- what can be seen
-
     @property
     def key(self) -> ReplicaKey:
         return self._raft.replica.key
@@ -186,9 +184,13 @@ class MetadataQuorum:
 
     @property
     def high_watermark(self) -> Offset:
-        """Return the offset below which all is committed and in the log here: Raft may know of more that is on its way
-        to the log."""
+        """Return the offset below which all is committed and in the log here: Raft may be ahead of the log."""
         return self._high_watermark
+
+    @property
+    def is_installing(self) -> bool:
+        """Return whether a snapshot that was fetched is about to take the place of the log."""
+        return self._raft.replica.installing
 
     @property
     def may_lead(self) -> bool:
@@ -198,8 +200,6 @@ class MetadataQuorum:
     @property
     def is_only_voter(self) -> bool:
         return self._raft.replica.is_only_voter
-
-    # -- from start to end
 
     def start(self, owner: QuorumOwner) -> None:
         """Begin. Who is the only voter leads when this returns, and waits for the disk; OSError where that fails."""
@@ -273,8 +273,6 @@ class MetadataQuorum:
         """Note that the log begins later, at the end of a snapshot."""
         self._hear(LogShortened(start))
 
-    # -- events in, effects out
-
     def _now(self) -> Instant:
         return Instant(self._clock.monotonic())
 
@@ -341,7 +339,7 @@ class MetadataQuorum:
 
     def _step(self) -> bool:
         """Do the next thing; return whether there was one that need not wait."""
-        if self._effects and not (self._flushing is not None and isinstance(self._effects[0], _CHANGES_LOG)):
+        if self._effects and not self._is_held_back(self._effects[0]):
             effect = self._effects.popleft()
             self._try(partial(self._do, effect), again=partial(self._effects.appendleft, effect))
             return True
@@ -359,6 +357,12 @@ class MetadataQuorum:
                     done.set_result(None)
             return True
         return not self._effects and self._write_records()
+
+    def _is_held_back(self, effect: Effect) -> bool:
+        """Return whether an effect must wait for a flush, or for a snapshot that is written here."""
+        assert self._owner is not None
+        is_overtaken = isinstance(effect, InstallSnapshot) and self._owner.is_writing_snapshot
+        return is_overtaken or (self._flushing is not None and isinstance(effect, _CHANGES_LOG))
 
     def _try(self, work: Callable[[], None], again: Callable[[], None] = lambda: None) -> None:
         """Do something on the loop; where it cannot begin for something that may pass, stand still and try again."""
@@ -405,8 +409,6 @@ class MetadataQuorum:
             self.failure = error
             assert self._owner is not None
             self._owner.failed(error)
-
-    # -- effects
 
     def _do(self, effect: Effect) -> None:
         assert self._owner is not None
@@ -553,8 +555,6 @@ class MetadataQuorum:
 
         self._beside(install, done)
 
-    # -- peers
-
     def _task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
@@ -591,10 +591,10 @@ class MetadataQuorum:
     async def _respond_with_snapshot(
         self, reply: "asyncio.Future[Reply]", response: FetchSnapshotResponse, wanted: SnapshotRange
     ) -> None:
-        content: bytes | None = None
         try:
-            content = await self._workers.run(partial(self.storage.read_snapshot, *wanted))
+            content: bytes | None = await self._workers.run(partial(self.storage.read_snapshot, *wanted))
         except OSError:  # a newer one has taken its place
+            content = None
             response = FetchSnapshotResponse(response.leadership._replace(error=ErrorCode.SNAPSHOT_NOT_FOUND))
         if not reply.done():
             reply.set_result(Reply(response, content))

@@ -45,6 +45,11 @@ class Reply(NamedTuple):
 class QuorumOwner(Protocol):
     """Whose records the log keeps."""
 
+    @property
+    def is_writing_snapshot(self) -> bool:
+        """Return whether a snapshot is written, or what it replaces is deleted: no other may take its place then."""
+        ...
+
     def next_batch(self) -> memoryview | None:
         """Return the records that wait, as one batch; the same ones until they are written or refused."""
         ...

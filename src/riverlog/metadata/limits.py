@@ -25,3 +25,9 @@ RECORDS_PER_BATCH_MAX: Final = 10_000
 
 RESERVED_DIRECTORIES: Final = 100
 """Directory ids below this mean something else than a directory, as in Kafka: unassigned, lost."""
+
+LISTENERS_MAX: Final = 64
+"""Listeners that a node may register; a registration stays in everybody's memory."""
+
+HOST_CHARACTERS_MAX: Final = 255
+"""The longest name of a host, as in DNS, and of a listener."""

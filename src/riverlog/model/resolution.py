@@ -403,6 +403,11 @@ def _check_roles(settings: NodeSettings) -> None:
     voters = settings.controller_quorum_voters
     if settings.is_controller and voters and settings.node_id not in {voter.id for voter in voters}:
         raise BadSetting(f"controller.quorum.voters does not name this node, which is {settings.node_id}.")
+    if not settings.is_controller and settings.node_id in {voter.id for voter in voters}:
+        raise BadSetting(
+            f"controller.quorum.voters names node {settings.node_id}, and this broker has that id; give it another "
+            "node.id: it would count as the voter."
+        )
 
 
 def client_listeners(settings: NodeSettings) -> tuple[Endpoint, ...]:

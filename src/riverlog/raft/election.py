@@ -20,6 +20,11 @@ class ElectionState(NamedTuple):
     voted_for: ReplicaKey | None = None
 
 
+EPOCH_JUMP_MAX: Final = 1_000_000
+"""How far ahead an epoch may be that a peer names in a request: who asks its leader learns of any. Without a bound one
+mistaken request would use all epochs up."""
+
+
 @dataclass(slots=True)
 class Votes:
     """The votes of one election, or of the question that precedes it."""

@@ -8,6 +8,12 @@ FETCH_BYTES_MAX: Final = 8 * 1024 * 1024
 SNAPSHOT_CHUNK_BYTES: Final = 1024 * 1024
 """Bytes of a snapshot that one FetchSnapshot asks for."""
 
+FETCH_WAIT_SECONDS_MAX: Final = 1.0
+"""The longest time for which a Fetch is held back that has nothing new, whatever its sender wants."""
+
+FETCHES_PARKED_MAX: Final = 8_192
+"""Fetches that a leader holds back; beyond it they are answered at once."""
+
 OBSERVER_FORGOTTEN_SECONDS: Final = 300.0
 """An observer that has not fetched for so long is no longer listed by DescribeQuorum."""
 

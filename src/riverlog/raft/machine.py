@@ -12,7 +12,7 @@ from riverlog.model.errors import ErrorCode, InvariantBroken
 from riverlog.model.ids import NO_OFFSET, LeaderEpoch, NodeId, Offset
 from riverlog.model.machine import Instant, Ticket
 from riverlog.raft.effects import Effect, LeaderChanged, SaveElection
-from riverlog.raft.election import EPOCH_MAX, ElectionState
+from riverlog.raft.election import EPOCH_JUMP_MAX, EPOCH_MAX, ElectionState
 from riverlog.raft.events import (
     Answered,
     Appended,
@@ -191,6 +191,7 @@ class Raft:
         last_epoch_max = request.epoch if request.pre_vote else request.epoch - 1  # nobody wrote in the epoch to come
         if (
             request.epoch >= EPOCH_MAX
+            or request.epoch > self.epoch + EPOCH_JUMP_MAX
             or request.last_offset < 0
             or not 0 <= request.last_epoch <= last_epoch_max
             or request.candidate.id < 0
@@ -266,6 +267,8 @@ class Raft:
 
     def _epoch_error(self, leader_id: NodeId, epoch: LeaderEpoch) -> ErrorCode:
         if leader_id < 0 or leader_id == self._replica.key.id or epoch >= EPOCH_MAX:
+            return ErrorCode.INVALID_REQUEST
+        if epoch > self.epoch + EPOCH_JUMP_MAX:
             return ErrorCode.INVALID_REQUEST
         return ErrorCode.FENCED_LEADER_EPOCH if epoch < self.epoch else ErrorCode.NONE
 

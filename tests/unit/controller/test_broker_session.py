@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from riverlog.controller.broker_session import NotRegistered
+from riverlog.metadata.commands.brokers import UnregisterBroker
+from riverlog.model.ids import NodeId
 from tests.support.clusters import ClusterOfNodes
 from tests.support.virtual_time import run
 
@@ -53,5 +55,17 @@ def test_a_broker_whose_controllers_are_gone_stops_all_the_same() -> None:
         began = asyncio.get_running_loop().time()
         await cluster.stop(4)
         assert asyncio.get_running_loop().time() - began < 20
+
+    run(scenario())
+
+
+def test_a_broker_that_was_replaced_serves_no_more() -> None:
+    async def scenario() -> None:
+        cluster = ClusterOfNodes({1: "controller", 4: "broker", 5: "broker"})
+        await cluster.start()
+        await cluster.nodes[1].controller.submit(UnregisterBroker(NodeId(4)))
+        failure = await asyncio.wait_for(cluster.nodes[4].run(), 5)
+        assert "another process has registered as broker 4" in str(failure)
+        await cluster.stop()
 
     run(scenario())

@@ -51,6 +51,10 @@ def test_the_first_name_is_the_listener_on_which_controllers_reach_each_other() 
         ({"controller_quorum_voters": "1@c1"}, "voters has '1@c1'; write ID@HOST:PORT"),
         ({"controller_quorum_voters": "1@c1:1,1@c2:1"}, "names a node twice"),
         ({"controller_quorum_voters": "7@c1:1"}, "does not name this node, which is 1"),
+        (
+            {"process_roles": "broker", "listeners": "PLAINTEXT://h:1", "controller_quorum_voters": "1@c1:1"},
+            "names node 1, and this broker has that id",
+        ),
         ({"controller_listener_names": ""}, "is for clients, and process.roles says that this node is no broker"),
         ({"listeners": "CONTROLLER://c1:0"}, "needs a port: others find a controller by its address"),
         ({"listeners": ""}, "listeners has no CONTROLLER"),

@@ -5,7 +5,7 @@ import pytest
 from riverlog.model.errors import ErrorCode, InvariantBroken
 from riverlog.model.ids import NO_OFFSET, LeaderEpoch, NodeId, Offset
 from riverlog.raft.effects import Answer, AppendControl, Call, Committed, LeaderChanged, SaveElection
-from riverlog.raft.election import ElectionState
+from riverlog.raft.election import EPOCH_JUMP_MAX, ElectionState
 from riverlog.raft.events import LogShortened, SnapshotTaken, Stalled, Stopping
 from riverlog.raft.log_tail import SnapshotId
 from riverlog.raft.messages import (
@@ -228,3 +228,18 @@ def test_behind_the_last_epoch_but_one_no_election_begins() -> None:
     assert rig.role == "Prospective"
     with pytest.raises(InvariantBroken, match="no other one can begin"):
         rig.answer(rig.calls(VoteRequest)[-1], VoteResponse(rig.leadership(), True))
+
+
+def test_no_request_uses_up_the_epochs() -> None:
+    far = LeaderEpoch(EPOCH_JUMP_MAX + 1)
+    rig = Rig()
+    for request in (
+        VoteRequest(key(1), key(7), far, LeaderEpoch(0), Offset(0), False),
+        BeginEpochRequest(key(1), NodeId(2), far, endpoints(2)),
+        EndEpochRequest(NodeId(2), far, (), endpoints(2)),
+    ):
+        response = rig.ask(request)
+        assert response.leadership.error is ErrorCode.INVALID_REQUEST
+    assert rig.replica.epoch == 0
+    assert rig.ask(BeginEpochRequest(key(1), NodeId(2), LeaderEpoch(EPOCH_JUMP_MAX), endpoints(2))) is not None
+    assert rig.replica.epoch == EPOCH_JUMP_MAX

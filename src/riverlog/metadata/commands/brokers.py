@@ -1,14 +1,15 @@
 """Brokers joining the cluster, and leaving it for good."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from riverlog.metadata.commands.only_broker import BrokerRegistered
 from riverlog.metadata.features import KRAFT_VERSION, METADATA_VERSION
 from riverlog.metadata.image import BrokerImage, MetadataImage, RegisteredEndpoint
-from riverlog.metadata.limits import RESERVED_DIRECTORIES
+from riverlog.metadata.limits import HOST_CHARACTERS_MAX, LISTENERS_MAX, RESERVED_DIRECTORIES
 from riverlog.metadata.records import BrokerEndpoint, BrokerFeature, MetadataRecord, RegisterBrokerRecord
+from riverlog.model.endpoints import PORT_MAX
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
 from riverlog.model.machine import Command
@@ -62,6 +63,7 @@ def registration_record(command: RegisterBroker, before: BrokerImage | None) -> 
 
 def check_registration(image: MetadataImage, command: RegisterBroker) -> None:
     """Refuse a broker whose directories or features do not fit into the cluster."""
+    check_endpoints(f"Broker {command.node_id}", command.endpoints)
     _check_directories(image, command)
     if METADATA_VERSION not in command.features:
         raise Refusal(
@@ -78,6 +80,26 @@ def check_registration(image: MetadataImage, command: RegisterBroker) -> None:
                 f"Broker {command.node_id} supports {name} {lowest} to {highest}, and the cluster has it at {level}; "
                 f"start it in a version that knows that level, or change the level.",
             )
+
+
+def check_endpoints(who: str, endpoints: Sequence[RegisteredEndpoint]) -> None:
+    """Refuse a node that nobody could reach, or that names more listeners than a node has."""
+    names = [each.listener for each in endpoints]
+    if not 0 < len(endpoints) <= LISTENERS_MAX:
+        problem = f"names {len(endpoints)} listeners"
+    elif len(set(names)) < len(names):
+        problem = "names a listener twice"
+    else:
+        bad = [each for each in endpoints if not _is_reachable(each)]
+        if not bad:
+            return
+        problem = f"cannot be reached at {bad[0].host[:HOST_CHARACTERS_MAX]!r}, port {bad[0].port}"
+    raise Refusal(ErrorCode.INVALID_REGISTRATION, f"{who} {problem}.")
+
+
+def _is_reachable(endpoint: RegisteredEndpoint) -> bool:
+    names = (endpoint.listener, endpoint.host)
+    return all(0 < len(each) <= HOST_CHARACTERS_MAX for each in names) and 0 < endpoint.port <= PORT_MAX
 
 
 def _check_directories(image: MetadataImage, command: RegisterBroker) -> None:

@@ -84,7 +84,7 @@ class Follower:
         if places and places[0] == 0:
             backoff = 0.0
         elif places:
-            backoff = min(backoff, backoff / 2 ** (count - 1) * 2 ** (places[0] - 1))
+            backoff = min(backoff, backoff * 2.0 ** (places[0] - count))
         self._election_at = min(self._election_at, Instant(now + backoff))
         self._has_fetched = False
 

@@ -10,6 +10,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, NodeId, Offset
 from riverlog.model.machine import Instant, Ticket
 from riverlog.raft.effects import AppendControl
+from riverlog.raft.limits import FETCH_WAIT_SECONDS_MAX, FETCHES_PARKED_MAX
 from riverlog.raft.log_tail import Behind, Diverging
 from riverlog.raft.messages import (
     AddVoterRequest,
@@ -189,10 +190,11 @@ class Leader:
             self.progress.fetched(request.replica, request.offset, replica.log.end, now)
             self._heard(request.replica, now)
             self._count()
-        if request.wait_seconds <= 0 or self._has_news(request):
+        wait = min(request.wait_seconds, FETCH_WAIT_SECONDS_MAX)
+        if wait <= 0 or self._has_news(request) or len(self._parked) >= FETCHES_PARKED_MAX:
             replica.answer(ticket, self._answer_to(request))
         else:
-            self._parked[ticket] = ParkedFetch(request, Instant(now + request.wait_seconds))
+            self._parked[ticket] = ParkedFetch(request, Instant(now + wait))
         return Resign() if self._resigns else None
 
     def fetch_snapshot(self, ticket: Ticket, request: FetchSnapshotRequest, now: Instant) -> None:

@@ -8,13 +8,19 @@ import pytest
 
 from riverlog.metadata.commands.brokers import RegisterBroker, check_registration, registration_record
 from riverlog.metadata.draft import after
-from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.image import MetadataImage, RegisteredEndpoint
 from riverlog.metadata.records import FeatureLevelRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
 
 COMMAND = RegisterBroker(
-    NodeId(1), UUID(int=1), (), {"metadata.version": (7, 30)}, None, (UUID(int=1001),), next_offset=40
+    NodeId(1),
+    UUID(int=1),
+    (RegisteredEndpoint("PLAINTEXT", "b1", 9092, 0),),
+    {"metadata.version": (7, 30)},
+    None,
+    (UUID(int=1001),),
+    next_offset=40,
 )
 IMAGE = after(MetadataImage(), [FeatureLevelRecord("metadata.version", 30)])
 

@@ -10,6 +10,7 @@ from riverlog.raft.events import SnapshotInstalled
 from riverlog.raft.log_tail import SnapshotId
 from riverlog.raft.messages import (
     AddVoterRequest,
+    EndEpochRequest,
     EpochResponse,
     FetchedBatch,
     FetchedBatches,
@@ -191,3 +192,14 @@ def test_responses_of_another_kind_help_nobody() -> None:
     rig.answer(fetch, EpochResponse(rig.leadership(leader=2)))
     assert rig.replica.high_watermark == NO_OFFSET
     assert rig.calls(FetchRequest) == []
+
+
+def test_a_resigning_leader_may_name_any_number_of_successors() -> None:
+    for place in (1, 500, 1_099):
+        rig = Rig()
+        rig.follow(2, 3)
+        successors = [key(100 + each) for each in range(1_100)]
+        successors[place] = key(1)
+        rig.ask(EndEpochRequest(NodeId(2), LeaderEpoch(3), tuple(successors), endpoints(2)))
+        rig.wait(rig.replica.timing.election_backoff_max)
+        assert rig.role == "Prospective"

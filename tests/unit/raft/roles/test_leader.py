@@ -2,12 +2,15 @@
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import LeaderEpoch, Offset
+from riverlog.model.machine import Ticket
 from riverlog.raft.effects import Answer, AppendControl, Call, Committed
-from riverlog.raft.events import Appended, SnapshotTaken
+from riverlog.raft.events import Appended, Asked, SnapshotTaken
+from riverlog.raft.limits import FETCH_WAIT_SECONDS_MAX, FETCHES_PARKED_MAX
 from riverlog.raft.log_tail import Behind, SnapshotId
 from riverlog.raft.messages import (
     BeginEpochRequest,
     EpochResponse,
+    FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
     LogRange,
@@ -156,3 +159,16 @@ def test_a_removed_leader_stays_until_that_is_committed() -> None:
     assert rig.role == "Leader"
     rig.fetch(3)
     assert rig.role == "Resigned"
+
+
+def test_a_fetch_is_held_back_for_a_second_at_most_and_not_without_a_bound() -> None:
+    rig = elected()
+    rig.flush()
+    for ticket in range(FETCHES_PARKED_MAX + 5):
+        asked = FetchRequest(
+            key(9), rig.replica.epoch, rig.replica.log.end, rig.replica.log.last_epoch, Offset(2**62), 2e6, 1
+        )
+        rig.on(Asked(Ticket(10_000 + ticket), asked))
+        assert len(rig.only(Answer)) == (ticket >= FETCHES_PARKED_MAX), "the last ones are answered at once"
+    rig.wait(FETCH_WAIT_SECONDS_MAX)
+    assert len(rig.only(Answer)) == FETCHES_PARKED_MAX
